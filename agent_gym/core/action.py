@@ -1,0 +1,124 @@
+"""Actions: every action of every environment is a `ToolCall`, however the policy wrote it."""
+
+import ast
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import orjson
+
+from agent_gym.core.canonical import dumps, plain
+from agent_gym.errors import InvalidAction
+
+if TYPE_CHECKING:
+    from agent_gym.core.tool import ToolSpec
+
+__all__ = ["MAX_ACTION_CHARS", "ToolCall", "parse_action"]
+
+MAX_ACTION_CHARS = 1_000_000
+"""The longest action text that is read, in characters; a longer one is an invalid action."""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """One call of one tool.
+
+    Attributes:
+        name: The tool's name.
+        arguments: JSON values by parameter name.
+    """
+
+    name: str
+    arguments: dict[str, Any] = field(default_factory=dict)
+
+    def to_dict(self) -> dict[str, Any]:
+        """``{"name": …, "arguments": …}``, the form that is stored and that `parse_action` reads."""
+        return {"name": self.name, "arguments": self.arguments}
+
+    def __hash__(self) -> int:
+        return hash((self.name, dumps(self.arguments)))
+
+    def __str__(self) -> str:
+        shown = ", ".join(f"{key}={dumps(value).decode()}" for key, value in self.arguments.items())
+        return f"{self.name}({shown})"
+
+
+def parse_action(action: object, tools: Sequence["ToolSpec"] = ()) -> ToolCall:
+    """Reads an action as a tool call.
+
+    Args:
+        action: A `ToolCall`, a mapping with ``name`` and ``arguments`` (``arguments`` may itself be JSON text, as chat models
+            return it), JSON text of such a mapping, or function-call text such as ``click('12')``.
+        tools: The tools on offer; positional arguments of function-call text take their names from these, in the order in
+            which the tool's schema declares its properties.
+
+    Raises:
+        InvalidAction: If it cannot be read. The message says where.
+    """
+    if isinstance(action, InvalidAction):
+        raise action
+    if isinstance(action, ToolCall):
+        return _checked(action.name, action.arguments)
+    if isinstance(action, str):
+        if len(action) > MAX_ACTION_CHARS:
+            raise InvalidAction(f"action: {len(action)} characters, at most {MAX_ACTION_CHARS} are read")
+        text = action.strip()
+        return _from_mapping(_json(text, "action")) if text.startswith("{") else _from_call_text(text, tools)
+    return _from_mapping(action)
+
+
+def _json(text: str, where: str) -> Any:
+    try:
+        return orjson.loads(text)
+    except orjson.JSONDecodeError as error:
+        raise InvalidAction(f"{where}: not JSON: {error}") from None
+
+
+def _from_mapping(action: object) -> ToolCall:
+    if not isinstance(action, Mapping):
+        raise InvalidAction(f"action: a {type(action).__name__} is not a tool call; give a name and arguments")
+    extra = set(action) - {"name", "arguments"}
+    if extra:
+        raise InvalidAction(f"action: unexpected key {sorted(map(repr, extra))[0]}; a tool call has name and arguments")
+    if "name" not in action:
+        raise InvalidAction("action.name: missing")
+    arguments = action.get("arguments", {})
+    if isinstance(arguments, str):
+        arguments = _json(arguments, "action.arguments")
+    return _checked(action["name"], arguments)
+
+
+def _checked(name: object, arguments: object) -> ToolCall:
+    if not isinstance(name, str):
+        raise InvalidAction(f"action.name: {type(name).__name__} is not a string")
+    if not isinstance(arguments, Mapping):
+        raise InvalidAction(f"action.arguments: {type(arguments).__name__} is not an object")
+    try:
+        return ToolCall(plain(name), plain(dict(arguments)))
+    except (TypeError, RecursionError) as error:
+        raise InvalidAction(f"action: not plain JSON: {error}") from None
+
+
+def _from_call_text(text: str, tools: Sequence["ToolSpec"]) -> ToolCall:
+    try:
+        node = ast.parse(text, mode="eval").body
+        if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Name)):
+            raise InvalidAction("action: neither a JSON object nor one call such as name(argument='value')")
+        values = [ast.literal_eval(arg) for arg in node.args]
+        named = {keyword.arg: ast.literal_eval(keyword.value) for keyword in node.keywords}
+    except InvalidAction:
+        raise
+    except (SyntaxError, ValueError, TypeError, RecursionError, MemoryError) as error:
+        raise InvalidAction(f"action: cannot be read as a call: {type(error).__name__}: {error}") from None
+    name = node.func.id
+    if None in named:
+        raise InvalidAction("action: ** is not read; name each argument")
+    order = next((list(spec.parameters.get("properties", {})) for spec in tools if spec.name == name), [])
+    if len(values) > len(order):
+        raise InvalidAction(f"action: {len(values)} positional arguments, {name} takes {len(order)}")
+    arguments: dict[str, Any] = dict(zip(order, values, strict=False))
+    for key, value in named.items():
+        if key in arguments:
+            raise InvalidAction(f"arguments.{key}: given twice")
+        arguments[str(key)] = value
+    return _checked(name, arguments)

@@ -1,0 +1,110 @@
+"""The contract that a domain implements: one episode of one task."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from agent_gym.core.action import ToolCall
+from agent_gym.core.observation import Observation
+from agent_gym.core.tool import ToolResult, ToolSpec
+from agent_gym.core.verdict import Verdict
+
+__all__ = ["Change", "Session", "Snapshot"]
+
+Snapshot = dict[str, Any]
+"""A Session's whole state as JSON values (bytes as base64)."""
+
+
+@dataclass(frozen=True)
+class Change:
+    """One row, file or other thing that an episode changed.
+
+    Attributes:
+        where: The table or place.
+        key: Which one, within it.
+        before: Its JSON value at the episode's start, None if it is new.
+        after: Its JSON value now, None if it is gone.
+    """
+
+    where: str
+    key: str
+    before: Any
+    after: Any
+
+
+class Session(ABC):
+    """One episode of one task. A reset builds a new one and closes the old one: nothing is cleaned, everything is new.
+
+    Calls come one at a time. Whatever a tool call carries was written by the agent: it is data.
+
+    Attributes:
+        tools: What may be called, the closing tools left out (those belong to `AgentEnv`).
+        reasons: The reasons that ``refuse`` takes in this session.
+        violation: Empty until a forbidden call took effect, then what was done. `AgentEnv` ends the episode at once.
+    """
+
+    tools: Sequence[ToolSpec]
+    reasons: Sequence[str] = ("impossible", "not_allowed")
+    violation: str = ""
+
+    @abstractmethod
+    def observe(self) -> Observation:
+        """What can be seen now beyond the goal and the last result, which `AgentEnv` adds.
+
+        Raises:
+            InfrastructureError: Our engine failed.
+        """
+
+    @abstractmethod
+    def call(self, call: ToolCall, deadline: float) -> ToolResult:
+        """Carries out a call whose arguments passed the tool's schema.
+
+        Args:
+            call: The call.
+            deadline: Seconds of `time.monotonic` at which it must be back.
+
+        Returns:
+            The result. What the agent got wrong is a status, never an exception; past the deadline the status is ``timeout``.
+
+        Raises:
+            InfrastructureError: Our engine failed. The episode ends as ``infra_error``.
+            Exception: Anything else is the tool's own failure: the call's status is ``error`` and the episode goes on.
+        """
+
+    @abstractmethod
+    def verdict(self, closing: ToolCall) -> Verdict:
+        """Judges the episode. Called once, when the agent closed it.
+
+        Args:
+            closing: The closing call: ``finish``, ``refuse`` or ``hand_over`` with its arguments.
+
+        Raises:
+            InfrastructureError: It could not be judged.
+        """
+
+    @abstractmethod
+    def digest(self) -> str:
+        """A digest of the whole state that matters: equal digests, equal states."""
+
+    @abstractmethod
+    def changes(self) -> list[Change]:
+        """What differs from the episode's start, in a fixed order."""
+
+    def milestones(self) -> dict[str, bool]:
+        """The task's milestones in order, and whether each has been reached."""
+        return {}
+
+    def save(self) -> Snapshot | None:
+        """The state from which an equal Session can be opened, or None where only re-execution restores it."""
+        return None
+
+    def probes(self) -> dict[str, Any]:
+        """What a leak check looks at: JSON values that must be equal in a used and a brand-new instance."""
+        return {"digest": self.digest()}
+
+    def interrupt(self) -> None:  # noqa: B027 - nothing to stop is the common case
+        """Stops whatever a call is waiting for. May be called from any thread, at any time."""
+
+    def close(self) -> None:  # noqa: B027 - nothing to free is the common case
+        """Frees everything. Closing twice is fine."""

@@ -1,0 +1,151 @@
+"""Tasks, and sets of them: which tasks there are, in which split, and how one is drawn."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from agent_gym.errors import ConfigurationError, unknown
+
+__all__ = ["Selection", "Task", "TaskSet"]
+
+_DRAWS = 1_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class Task:
+    """One task. The same id is the same task for ever; a change bumps the environment's version.
+
+    Attributes:
+        id: Unique within the environment.
+        type: The family, as ``world/family``; the value of ``task_type``.
+        split: ``train``, ``validation``, ``test``, …
+        goal: What the agent is asked to do, in words.
+        max_steps: Steps after which the episode is truncated.
+        difficulty: From 0 (easy) to 1 (hard).
+        capabilities: What solving it takes, as labels for reports.
+        doors: The ways into its world by which it can be solved.
+        oracle_kind: ``observational``, ``privileged`` or ``none``.
+        refusal: Whether refusing is the right outcome.
+        spec: What its domain needs to open and judge it, as JSON values. Known to the grader alone.
+    """
+
+    id: str
+    type: str
+    split: str
+    goal: str
+    max_steps: int
+    difficulty: float = 0.5
+    capabilities: tuple[str, ...] = ()
+    doors: tuple[str, ...] = ("tool",)
+    oracle_kind: str = "observational"
+    refusal: bool = False
+    spec: Mapping[str, Any] = field(default_factory=dict, repr=False)
+
+    def __post_init__(self) -> None:
+        if not 0.0 <= self.difficulty <= 1.0:
+            raise ValueError(f"task {self.id!r}: difficulty {self.difficulty} is outside [0, 1]")
+        if self.max_steps < 1:
+            raise ValueError(f"task {self.id!r}: max_steps {self.max_steps} is below 1")
+
+
+class TaskSet(ABC):
+    """The tasks of one environment. Ids are cheap to list; a task is made when it is asked for."""
+
+    @abstractmethod
+    def splits(self) -> Sequence[str]:
+        """The names of the splits. No task is in two."""
+
+    @abstractmethod
+    def families(self, split: str) -> Sequence[str]:
+        """The families (``world/family``) with tasks in a split, in a fixed order."""
+
+    @abstractmethod
+    def ids(self, split: str, family: str) -> Sequence[str]:
+        """The ids of a family's tasks in a split, in a fixed order."""
+
+    @abstractmethod
+    def get(self, task_id: str) -> Task:
+        """The task of that id.
+
+        Raises:
+            ConfigurationError: There is none.
+        """
+
+    def clear_cache(self) -> None:  # noqa: B027 - a set may keep none
+        """Forgets whatever is kept to be faster; the next task is made from nothing."""
+
+    def select(
+        self,
+        split: str = "train",
+        families: Sequence[str] | None = None,
+        difficulty: tuple[float, float] | None = None,
+        task_ids: Sequence[str] | None = None,
+    ) -> "Selection":
+        """Narrows the set down to what an environment draws from.
+
+        Args:
+            split: The split; left out of account where ``task_ids`` is given.
+            families: Families, as ``world/family`` or by the family's name alone.
+            difficulty: Lowest and highest difficulty, both included.
+            task_ids: Exactly these tasks.
+
+        Raises:
+            ConfigurationError: A name that does not exist, or nothing left.
+        """
+        if task_ids is not None:
+            by_family: dict[str, list[str]] = {}
+            for task_id in task_ids:
+                by_family.setdefault(self.get(task_id).type, []).append(task_id)
+            if not by_family:
+                raise ConfigurationError("task_ids is empty; give at least one task id")
+            return Selection(self.get, by_family, difficulty)
+        if split not in self.splits():
+            raise unknown("split", split, self.splits())
+        known = self.families(split)
+        chosen = known if families is None else [self._family(name, known) for name in families]
+        if not chosen:
+            raise ConfigurationError("families is empty; give at least one family")
+        return Selection(self.get, {family: self.ids(split, family) for family in chosen}, difficulty)
+
+    @staticmethod
+    def _family(name: str, known: Sequence[str]) -> str:
+        matches = [family for family in known if name in (family, family.rpartition("/")[2])]
+        if len(matches) != 1:
+            raise unknown("family", name, known)
+        return matches[0]
+
+
+@dataclass(frozen=True)
+class Selection:
+    """The tasks an environment draws from: uniform over families, then over the family's tasks."""
+
+    get: Callable[[str], Task]
+    by_family: Mapping[str, Sequence[str]]
+    difficulty: tuple[float, float] | None = None
+
+    def __post_init__(self) -> None:
+        if self.difficulty is not None:
+            low, high = self.difficulty
+            if not 0.0 <= low <= high <= 1.0:
+                raise ConfigurationError(f"difficulty {list(self.difficulty)} is no range within [0, 1]")
+
+    def draw(self, rng: np.random.Generator) -> Task:
+        """Draws one task.
+
+        Raises:
+            ConfigurationError: No task of the wanted difficulty was met in a thousand draws.
+        """
+        families = list(self.by_family)
+        for _ in range(_DRAWS):
+            ids = self.by_family[families[int(rng.integers(len(families)))]]
+            task = self.get(ids[int(rng.integers(len(ids)))])
+            if self.difficulty is None or self.difficulty[0] <= task.difficulty <= self.difficulty[1]:
+                return task
+        raise ConfigurationError(f"no task with a difficulty within {self.difficulty} in {_DRAWS} draws from {families}")
+
+    def all_ids(self) -> list[str]:
+        """Every id, family by family; difficulty is not looked at."""
+        return [task_id for ids in self.by_family.values() for task_id in ids]

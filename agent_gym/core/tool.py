@@ -1,0 +1,133 @@
+"""Tools as the agent sees them, and what a call of one gives back."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from agent_gym.core.action import ToolCall
+from agent_gym.errors import ConfigurationError
+
+__all__ = ["CALL_FAILED", "STATUSES", "CallRecord", "ToolResult", "ToolSpec"]
+
+STATUSES = (
+    "ok",
+    "empty",
+    "invalid_arguments",
+    "unknown_tool",
+    "forbidden",
+    "not_found",
+    "conflict",
+    "rate_limited",
+    "unavailable",
+    "timeout",
+    "outcome_unknown",
+    "malformed",
+    "error",
+    "degraded",
+)
+"""Every status a result can have. ``empty`` (nothing found) and ``degraded`` (a backup answered) are successes."""
+
+CALL_FAILED = frozenset(STATUSES) - {"ok", "empty", "degraded"}
+"""The statuses that count as a failed call."""
+
+_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
+_HINTS = {"title", "readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class ToolSpec:
+    """What is known of a tool before it is called.
+
+    Attributes:
+        name: ``[A-Za-z0-9_-]{1,64}``, valid for MCP and for OpenAI-style tools alike.
+        description: One or two sentences for the agent.
+        parameters: A JSON Schema of type ``object``. A property may carry ``x-entity``: the kind of thing it names
+            (``order_id``, ``email``), by which candidates are filled.
+        output_schema: A JSON Schema of the structured result, or None where it is free.
+        annotations: MCP's hints: ``readOnlyHint``, ``destructiveHint``, ``idempotentHint``, ``openWorldHint``.
+        may_block: Whether the call can wait for something outside (a sleep, a socket); then it runs on a worker thread, so
+            that a deadline can leave it behind.
+    """
+
+    name: str
+    description: str
+    parameters: Mapping[str, Any] = field(default_factory=lambda: {"type": "object", "properties": {}, "additionalProperties": False})
+    output_schema: Mapping[str, Any] | None = None
+    annotations: Mapping[str, Any] = field(default_factory=dict)
+    may_block: bool = False
+
+    def __post_init__(self) -> None:
+        if not _NAME.fullmatch(self.name):
+            raise ConfigurationError(f"tool name {self.name!r} does not match {_NAME.pattern}")
+        if self.parameters.get("type") != "object":
+            raise ConfigurationError(f"tool {self.name!r}: parameters must be a JSON Schema of type 'object'")
+        if unknown := set(self.annotations) - _HINTS:
+            raise ConfigurationError(f"tool {self.name!r}: unknown annotations {sorted(unknown)}; MCP has {sorted(_HINTS)}")
+
+    @property
+    def read_only(self) -> bool:
+        """Whether the tool is declared to change nothing."""
+        return bool(self.annotations.get("readOnlyHint", False))
+
+    def to_openai(self) -> dict[str, Any]:
+        """The tool in the form of OpenAI-style chat APIs (``{"type": "function", "function": {…}}``)."""
+        return {
+            "type": "function",
+            "function": {"name": self.name, "description": self.description, "parameters": dict(self.parameters)},
+        }
+
+
+@dataclass(frozen=True, kw_only=True)
+class ToolResult:
+    """What a call gave back, as the agent sees it.
+
+    Attributes:
+        status: One of `STATUSES`.
+        content: Readable text; for structured results the same facts.
+        structured: A JSON value, or None.
+        retry_after_s: Seconds of virtual time after which another try makes sense, or None.
+        attempts: How many times the tool was tried for this call.
+    """
+
+    status: str
+    content: str = ""
+    structured: Any = None
+    retry_after_s: float | None = None
+    attempts: int = 1
+
+    def __post_init__(self) -> None:
+        if self.status not in STATUSES:
+            raise ValueError(f"status {self.status!r} is none of {STATUSES}")
+
+    @property
+    def failed(self) -> bool:
+        """Whether the call failed; an empty answer has not."""
+        return self.status in CALL_FAILED
+
+
+@dataclass(frozen=True, kw_only=True)
+class CallRecord:
+    """One attempt of one call, for the log.
+
+    Attributes:
+        call: The call, as it was read.
+        result: What this attempt gave.
+        attempt: From 1.
+        started_us: Microseconds of the monotonic clock.
+        duration_us: Microseconds.
+        known_tool: False where no tool of that name is offered.
+        valid: Whether the arguments passed the tool's schema.
+        effect: ``read`` or ``write``.
+        error: The traceback of a tool that raised, else empty.
+    """
+
+    call: ToolCall
+    result: ToolResult
+    attempt: int = 1
+    started_us: int = 0
+    duration_us: int = 0
+    known_tool: bool = True
+    valid: bool = True
+    effect: str = "write"
+    error: str = ""
