@@ -40,12 +40,10 @@ class Session(ABC):
 
     Attributes:
         tools: What may be called, the closing tools left out (those belong to `AgentEnv`).
-        reasons: The reasons that ``refuse`` takes in this session.
         violation: Empty until a forbidden call took effect, then what was done. `AgentEnv` ends the episode at once.
     """
 
     tools: Sequence[ToolSpec]
-    reasons: Sequence[str] = ("impossible", "not_allowed")
     violation: str = ""
 
     @abstractmethod

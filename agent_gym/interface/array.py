@@ -1,0 +1,99 @@
+"""The array interface, for learners: fixed-size features out, the index of a candidate call in."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import gymnasium
+import numpy as np
+from gymnasium.spaces import Box, Dict, Discrete
+from numpy.typing import NDArray
+
+from agent_gym.core.action import ToolCall
+from agent_gym.errors import InvalidAction
+from agent_gym.interface.base import Interface
+from agent_gym.interface.features import CANDIDATE_SIZE, CANDIDATES, DATA_SIZE, TEXT_SIZE, Encoder
+
+__all__ = ["ArrayInterface"]
+
+
+class ArrayInterface(Interface):
+    """Encodes observations as arrays and offers `CANDIDATES` calls to choose from.
+
+    Observations are ``{"text": float32[D], "data": float32[M], "candidates": float32[K·C], "action_mask": int8[K]}`` with every
+    float within [−1, 1]; D, M, K and C are the same for every id. The action is an index below K; one that is masked out is an
+    invalid action and costs a step.
+    """
+
+    def __init__(self, rich: gymnasium.Env[Any, Any]) -> None:
+        super().__init__(rich)
+        self.observation_space = Dict(
+            {
+                "text": Box(-1.0, 1.0, (TEXT_SIZE,), np.float32),
+                "data": Box(-1.0, 1.0, (DATA_SIZE,), np.float32),
+                "candidates": Box(-1.0, 1.0, (CANDIDATES * CANDIDATE_SIZE,), np.float32),
+                "action_mask": Box(0, 1, (CANDIDATES,), np.int8),
+            }
+        )
+        self.action_space = Discrete(CANDIDATES)
+        self._encoder: Encoder | None = None
+        self._mask: NDArray[np.int8] = np.zeros(CANDIDATES, np.int8)
+        self._seen: list[dict[str, Any]] = []
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Starts an episode; see `AgentEnv.reset`."""
+        super().reset(seed=seed)
+        observation, info = self.rich.reset(seed=seed, options=options)
+        self._begin()
+        return self._encode(observation["data"], info), info
+
+    def step(self, action: Any) -> tuple[dict[str, Any], float, bool, bool, dict[str, Any]]:
+        """Carries out the candidate of that index; see `AgentEnv.step`."""
+        observation, reward, terminated, truncated, info = self.rich.step(self.call_of(action))
+        return self._encode(observation["data"], info), float(reward), terminated, truncated, info
+
+    def action_masks(self) -> NDArray[np.bool_]:
+        """Which indices stand for a candidate: ``bool[K]`` (the name that SB3's MaskablePPO looks for)."""
+        return self._mask.astype(bool)
+
+    def call_of(self, action: Any) -> ToolCall | InvalidAction:
+        """The call that an index stands for, or what is wrong with the index."""
+        if isinstance(action, np.ndarray) and action.size == 1:
+            action = action.item()
+        if isinstance(action, bool) or not isinstance(action, int | np.integer):
+            return InvalidAction(f"action: {type(action).__name__} {str(action)[:40]!r} is no index; give one below {CANDIDATES}")
+        calls = self._encoder.calls if self._encoder is not None else []
+        if not 0 <= action < len(calls):
+            return InvalidAction(f"action: index {action} stands for no candidate; there are {len(calls)}")
+        return calls[int(action)]
+
+    @property
+    def candidates(self) -> tuple[ToolCall, ...]:
+        """The calls on offer, by index."""
+        return tuple(self._encoder.calls) if self._encoder is not None else ()
+
+    def get_state(self) -> dict[str, Any]:
+        """The episode's state as JSON values, with what has been read so far."""
+        return {**super().get_state(), "seen": list(self._seen)}
+
+    def set_state(self, state: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Goes back to a state of `get_state`; gives the observation and info there."""
+        _, info = super().set_state(state)
+        self._begin()
+        *earlier, newest = state["seen"]
+        for data in earlier:
+            self._encode(data, {"gaps": []})
+        return self._encode(newest, info), info
+
+    def _begin(self) -> None:
+        self._encoder = Encoder(self.task.goal, self.tools)
+        self._seen = []
+
+    def _encode(self, data: dict[str, Any], info: dict[str, Any]) -> dict[str, Any]:
+        if self._encoder is None:
+            self._begin()
+        assert self._encoder is not None  # noqa: S101 - begun above
+        self._seen.append({key: data[key] for key in ("step", "max_steps", "last")})
+        encoded = self._encoder.encode(data)
+        self._mask = encoded["action_mask"].copy()
+        info["gaps"] = [*info["gaps"], *self._encoder.gaps]
+        return encoded

@@ -1,0 +1,107 @@
+"""What both interfaces share: an environment of its own around the rich one, whose extras stay reachable."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ClassVar
+
+import gymnasium
+
+from agent_gym.agent_env import AgentEnv
+from agent_gym.core.action import ToolCall
+from agent_gym.core.observation import Observation
+from agent_gym.core.record import StepRecord
+from agent_gym.core.task import Task
+from agent_gym.core.tool import ToolSpec
+
+__all__ = ["Interface"]
+
+
+class Interface(gymnasium.Env[Any, Any]):
+    """An environment around ``wrappers(AgentEnv)``.
+
+    It is no ``gymnasium.Wrapper``, so that ``check_env(gym.make(id).unwrapped)`` checks it and not something beneath it.
+
+    Args:
+        rich: The environment inside, an `AgentEnv` or wrappers around one.
+
+    Attributes:
+        rich: The same.
+        rebuild: Set by the factory: makes an equal, fresh environment; lets an environment be pickled in mid-episode.
+    """
+
+    metadata: ClassVar[dict[str, Any]] = AgentEnv.metadata
+
+    def __init__(self, rich: gymnasium.Env[Any, Any]) -> None:
+        if not isinstance(rich.unwrapped, AgentEnv):
+            raise TypeError(f"an Interface goes around an AgentEnv, not {type(rich.unwrapped).__name__}")
+        self.rich = rich
+        self.rebuild: Callable[[], Interface] | None = None
+        self.render_mode = rich.render_mode
+
+    @property
+    def _inner(self) -> AgentEnv:
+        env = self.rich.unwrapped
+        assert isinstance(env, AgentEnv)  # noqa: S101 - held by the constructor
+        return env
+
+    def render(self) -> Any:
+        """What the environment inside renders."""
+        return self.rich.render()
+
+    def close(self) -> None:
+        """Closes the environment inside; closing twice is fine."""
+        self.rich.close()
+        super().close()
+
+    @property
+    def task(self) -> Task:
+        """The episode's task."""
+        return self._inner.task
+
+    @property
+    def tools(self) -> tuple[ToolSpec, ...]:
+        """What can be called in this episode."""
+        return self._inner.tools
+
+    @property
+    def observation(self) -> Observation:
+        """The newest rich observation."""
+        return self._inner.observation
+
+    @property
+    def last_record(self) -> StepRecord:
+        """All about the last step."""
+        return self._inner.last_record
+
+    def oracle(self, observations: Sequence[Mapping[str, Any]]) -> ToolCall:
+        """What a perfect agent would do next, given the rich observations since the reset."""
+        return self._inner.oracle(observations)
+
+    def get_state(self) -> dict[str, Any]:
+        """The episode's state as JSON values."""
+        return self._inner.get_state()
+
+    def set_state(self, state: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
+        """Goes back to a state of `get_state`; gives the observation and info there."""
+        return self._inner.set_state(state)
+
+    def full_reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
+        """`reset`, after every cache has been emptied."""
+        self._inner.close()
+        self._inner.clear_caches()
+        return self.reset(seed=seed, options=options)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        if self.rebuild is None:
+            raise TypeError("only an environment made by gymnasium.make can be pickled")
+        running = self._inner.running
+        kept = {"spec": self.spec, "np_random": self._np_random, "np_random_seed": self._np_random_seed}
+        return _restore, (self.rebuild, self.get_state() if running else None, kept)
+
+
+def _restore(rebuild: Callable[[], Interface], state: Mapping[str, Any] | None, kept: Mapping[str, Any]) -> Interface:
+    env = rebuild()
+    env.spec = kept["spec"]
+    env._np_random, env._np_random_seed = kept["np_random"], kept["np_random_seed"]
+    if state is not None:
+        env.set_state(state)
+    return env

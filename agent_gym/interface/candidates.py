@@ -1,0 +1,218 @@
+"""Candidates: the calls that a policy which cannot write may choose from.
+
+A pure function of the goal, the observations so far and the tools, so that it can be rebuilt from a stored trajectory. Nothing
+here knows any world. A parameter that carries ``x-entity`` is filled with the entities of that kind that were seen in results
+or are named in the goal; one with an ``enum`` with its values.
+
+A record is a JSON object of a result. A field named as an entity kind (``order_id``), or a list named as its plural
+(``order_ids``), names entities. Two entities *hang together* if they stand in the same record, or one in a record around the
+other's. A call's entities are combined only if each pair hangs together where their kinds ever do, or else shares a neighbour:
+an item and a variant, say, through their product.
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from agent_gym.core.action import ToolCall
+from agent_gym.core.canonical import dumps
+from agent_gym.core.closing import CLOSING
+from agent_gym.core.tool import ToolSpec
+from agent_gym.interface.hashing import json_tokens, tokens
+
+__all__ = ["Candidate", "Entity", "Memory"]
+
+Entity = tuple[str, str | int]
+"""A kind and a value, such as ``("order_id", "W1234567")``."""
+
+_MAX_COMBINATIONS = 512
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A call on offer.
+
+    Attributes:
+        call: The call.
+        entities: The entities it was filled with, by parameter.
+        key: Its canonical form.
+    """
+
+    call: ToolCall
+    entities: Mapping[str, Entity]
+    key: bytes
+
+
+class Memory:
+    """What has been read in one episode, and the candidates that follow from it.
+
+    Args:
+        goal: The goal's text.
+        tools: The tools on offer.
+    """
+
+    def __init__(self, goal: str, tools: Sequence[ToolSpec]) -> None:
+        self.tools = tuple(tools)
+        self.goal_words = frozenset(tokens(goal))
+        self.words: dict[Entity, tuple[str, ...]] = {}
+        """The words of the record that an entity is the subject of, or of the entity itself while none was read."""
+        self.calls: dict[bytes, int] = {}
+        """How often each call was made, by its canonical form."""
+        self.tool_calls: dict[str, int] = {}
+        """How often each tool was called."""
+        self.statuses: list[str] = []
+        self._links: dict[Entity, set[Entity]] = {}
+        self._linked_kinds: set[frozenset[str]] = set()
+        self._by_kind: dict[str, list[Entity]] = {}
+        self._version: dict[str, int] = {}
+        self._links_version = 0
+        self._built: dict[str, tuple[tuple[int, ...], list[Candidate]]] = {}
+        self._numbers = [int(word) for word in tokens(goal) if word.isdecimal() and len(word) <= 9]
+        self._kinds = _kinds_of(tools)
+        named = [(kind, match.group()) for kind, pattern in self._kinds.items() if pattern for match in pattern.finditer(goal)]
+        for entity in named:
+            self._see(entity)
+        self._link(named, [])
+
+    def update(self, last: Mapping[str, Any] | None) -> None:
+        """Takes in the newest result: an observation's ``data["last"]``."""
+        if last is None:
+            return
+        call = ToolCall(last["tool"], last["arguments"])
+        key = dumps(call.to_dict())
+        self.calls[key] = self.calls.get(key, 0) + 1
+        self.tool_calls[call.name] = self.tool_calls.get(call.name, 0) + 1
+        self.statuses.append(last["status"])
+        self._read(last["result"], [])
+
+    def candidates(self) -> list[Candidate]:
+        """Every candidate, in the order of the tools and of when their entities were first seen."""
+        return [candidate for spec in self.tools for candidate in self._of_tool(spec)]
+
+    def overlap(self, candidate: Candidate) -> int:
+        """How many different words of the goal a candidate's arguments and their records share."""
+        shared: set[str] = set()
+        for name, value in candidate.call.arguments.items():
+            entity = candidate.entities.get(name)
+            shared.update(self.goal_words.intersection(self.words[entity] if entity else json_tokens(value)))
+        return len(shared)
+
+    # Reading.
+
+    def _read(self, value: Any, around: list[Entity]) -> None:
+        if isinstance(value, list):
+            for part in value:
+                self._read(part, around)
+        if not isinstance(value, dict):
+            return
+        here: list[Entity] = []
+        for name, part in value.items():
+            if name in self._kinds and isinstance(part, str | int) and not isinstance(part, bool):
+                entity = (name, part)
+                self._see(entity, tuple(json_tokens(value, keys=False)) if not here else None)
+                here.append(entity)
+            elif name[:-1] in self._kinds and name.endswith("s") and isinstance(part, list):
+                listed = [(name[:-1], item) for item in part if isinstance(item, str | int) and not isinstance(item, bool)]
+                for entity in listed:
+                    self._see(entity)
+                here += listed
+        self._link(here, around)
+        inner = around + here
+        for part in value.values():
+            self._read(part, inner)
+
+    def _see(self, entity: Entity, words: tuple[str, ...] | None = None) -> None:
+        kind, value = entity
+        if entity not in self.words:
+            self._by_kind.setdefault(kind, []).append(entity)
+            self._version[kind] = self._version.get(kind, 0) + 1
+            self.words[entity] = tokens(str(value))
+        if words is not None:
+            self.words[entity] = words
+
+    def _link(self, here: Sequence[Entity], around: Sequence[Entity]) -> None:
+        for i, entity in enumerate(here):
+            for other in (*here[:i], *around):
+                if entity[0] == other[0]:
+                    continue
+                mine = self._links.setdefault(entity, set())
+                if other not in mine:
+                    mine.add(other)
+                    self._links.setdefault(other, set()).add(entity)
+                    self._linked_kinds.add(frozenset((entity[0], other[0])))
+                    self._links_version += 1
+
+    def _hang_together(self, one: Entity, other: Entity) -> bool:
+        if one == other or one[0] == other[0]:
+            return one != other
+        mine = self._links.get(one, set())
+        if frozenset((one[0], other[0])) in self._linked_kinds:
+            return other in mine
+        return not mine.isdisjoint(self._links.get(other, set()))
+
+    # Building.
+
+    def _of_tool(self, spec: ToolSpec) -> list[Candidate]:
+        properties = spec.parameters.get("properties", {})
+        required = [(name, properties[name]) for name in spec.parameters.get("required", ()) if name in properties]
+        kinds = [_kind(schema) for _, schema in required]
+        several = sum(kind is not None for kind in kinds) > 1
+        version = (*(self._version.get(kind, 0) for kind in kinds if kind), self._links_version if several else 0)
+        built = self._built.get(spec.name)
+        if built is None or built[0] != version:
+            built = (version, list(self._fill(spec.name, required)))
+            self._built[spec.name] = built
+        return built[1]
+
+    def _fill(self, tool: str, required: Sequence[tuple[str, Mapping[str, Any]]]) -> Iterator[Candidate]:
+        partial: list[tuple[dict[str, Any], dict[str, Entity]]] = [({}, {})]
+        for name, schema in required:
+            grown = []
+            for arguments, entities in partial:
+                for value, entity in self._options(schema):
+                    if entity is None or all(self._hang_together(entity, other) for other in entities.values()):
+                        grown.append(({**arguments, name: value}, {**entities, name: entity} if entity else entities))
+            partial = grown[:_MAX_COMBINATIONS]
+        for arguments, entities in partial:
+            call = ToolCall(tool, arguments)
+            yield Candidate(call, entities, dumps(call.to_dict()))
+
+    def _options(self, schema: Mapping[str, Any]) -> Iterator[tuple[Any, Entity | None]]:
+        kind = _kind(schema)
+        if kind is not None:
+            many = schema.get("type") == "array"
+            for entity in self._by_kind.get(kind, ()):
+                yield ([entity[1]] if many else entity[1]), entity
+        elif "const" in schema:
+            yield schema["const"], None
+        elif "enum" in schema:
+            for value in schema["enum"]:
+                yield value, None
+        elif schema.get("type") == "boolean":
+            yield True, None
+            yield False, None
+        elif schema.get("type") == "integer":
+            low, high = schema.get("minimum", 0), schema.get("maximum", 2**31)
+            for number in dict.fromkeys([low, *(n for n in self._numbers if low <= n <= high)]):
+                yield number, None
+
+
+def _kind(schema: Mapping[str, Any]) -> str | None:
+    """The entity kind of a parameter, also of a list's items."""
+    found = schema.get("x-entity") or schema.get("items", {}).get("x-entity")
+    return str(found) if found else None
+
+
+def _kinds_of(tools: Sequence[ToolSpec]) -> dict[str, re.Pattern[str] | None]:
+    """Every entity kind of the tools, with the pattern by which it is found in a goal, where its schema states one."""
+    kinds: dict[str, re.Pattern[str] | None] = {}
+    for spec in tools:
+        if spec.name in CLOSING:
+            continue
+        for schema in spec.parameters.get("properties", {}).values():
+            kind = _kind(schema)
+            if kind is not None and kinds.get(kind) is None:
+                pattern = schema.get("pattern") or schema.get("items", {}).get("pattern")
+                kinds[kind] = re.compile(rf"(?<!\w)(?:{pattern.removeprefix('^').removesuffix('$')})(?!\w)") if pattern else None
+    return kinds

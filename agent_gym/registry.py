@@ -1,0 +1,12 @@
+"""The table of ids: what ``gymnasium.make`` knows once this package has been imported. Strings only; nothing is loaded here."""
+
+__all__ = ["IDS", "VERSION"]
+
+VERSION = "0.1.0"
+"""This package's version."""
+
+IDS = {
+    "AgentBase/ToolTask-v0": "agent_gym.envs.tool_task:ToolTask",
+    "AgentBase/CodeTask-v0": "agent_gym.envs.code_task:CodeTask",
+}
+"""Environment id → the `AgentEnv` behind it."""
