@@ -1,0 +1,254 @@
+"""One ``bwrap`` process: namespaces, a read-only system, empty in-memory file systems, the call filter, and ``inside/guard.py`` as process 1.
+
+The host talks to process 1 alone, over one socket: a job goes in, a report comes out. No file of the host's is writable inside, and no
+path made inside is ever opened on the host: the workspace travels as bytes. When the socket closes, or the process group is killed,
+everything inside ends.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import signal
+import socket
+import subprocess
+import time
+import weakref
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Literal
+
+from agent_gym.errors import InfrastructureError
+from agent_gym.sandbox.frames import FrameError, frame, pack, read_frame, unpack
+from agent_gym.sandbox.limits import Limits
+from agent_gym.sandbox.machine import Machine
+
+__all__ = ["LIBRARY", "PROGRAM", "Jail", "Job", "Reason", "Report"]
+
+Reason = Literal["exit", "wall", "cpu", "memory", "files", "output", "interrupted"]
+"""Why a run ended: by itself, at one of the limits, or because it was told to."""
+
+LIBRARY = "/run/lib"
+"""Where this package's own modules are, inside."""
+PROGRAM = "/run/main.py"
+"""Where the program to run is, inside."""
+
+_GRACE_S = 20.0  # for starting, reading and writing the workspace, beyond the run's own wall limit
+_HERE = Path(__file__).parent
+_MODULES = ("codec.py", "frames.py", "inside/guard.py", "inside/candidate.py", "inside/grader.py")
+_MIB = 1 << 20
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Job:
+    """What to run."""
+
+    argv: Sequence[str]
+    limits: Limits
+    files: Mapping[str, bytes] = dataclasses.field(default_factory=dict)
+    stdin: bytes = b""
+    program: bytes = b""
+    """Lies at ``PROGRAM``."""
+    path: str = "/workspace"
+    """Value of ``PYTHONPATH``."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Report:
+    """What process 1 says at the end."""
+
+    reason: str
+    status: int
+    """As waitpid(2) gives it."""
+    wall_s: float
+    cpu_s: float
+    files: dict[str, bytes]
+    left_out: tuple[tuple[str, str], ...]
+
+
+class Jail:
+    """A running sandbox process.
+
+    Args:
+        machine: From ``preflight``.
+        job: What to run.
+        stdout: Descriptor for the program's output; without one it is thrown away.
+        stderr: The same for its errors.
+        calls: A socket that becomes the program's descriptor 3.
+
+    Raises:
+        InfrastructureError: It did not start.
+    """
+
+    def __init__(self, machine: Machine, job: Job, *, stdout: int = -1, stderr: int = -1, calls: socket.socket | None = None) -> None:
+        self.deadline = time.monotonic() + job.limits.wall_s + _GRACE_S
+        self.channel, theirs = socket.socketpair()
+        given = [stdout, stderr, *([calls.fileno()] if calls else [])]
+        with theirs, machine.executable() as (executable, descriptors, environment):
+            sources = _Sources()
+            try:
+                command = _command(machine, job, sources, theirs.fileno())
+                self._process = subprocess.Popen(
+                    command,
+                    executable=executable,
+                    env=environment,
+                    cwd="/",
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.DEVNULL,
+                    stderr=subprocess.PIPE,
+                    pass_fds=[theirs.fileno(), *(d for d in given if d >= 0), *descriptors, *sources.descriptors],
+                    start_new_session=True,
+                    user=machine.user,
+                    group=machine.user,
+                    extra_groups=[] if machine.user else None,
+                )
+            finally:
+                sources.close()
+        self._end = weakref.finalize(self, _end, self._process, self.channel, os.getpid())
+        try:
+            self.channel.settimeout(_GRACE_S)
+            self.channel.sendall(frame(_job(machine, job, given)))
+        except OSError as error:
+            raise self._failure(f"it did not take the job ({error})") from error
+
+    def stop(self) -> None:
+        """Tells process 1 to kill the program and report; from any thread."""
+        try:
+            self.channel.shutdown(socket.SHUT_WR)
+        except OSError:
+            pass  # it has ended
+
+    def report(self) -> Report:
+        """Waits for the end and returns the report.
+
+        Raises:
+            InfrastructureError: Process 1 did not report in time, or at all. Nothing that the program does leads here.
+        """
+
+        def read(size: int) -> bytes:
+            self.channel.settimeout(max(0.001, self.deadline - time.monotonic()))
+            return self.channel.recv(size)
+
+        try:
+            [outcome], left_out, contents = unpack(read_frame(read, 1 << 32))
+        except (OSError, EOFError, FrameError) as error:
+            raise self._failure(f"no report ({error or type(error).__name__})") from error
+        self.close()
+        reason, status, wall_s, cpu_s = outcome.decode().split()
+        names = [item.decode() for item in left_out]
+        return Report(
+            reason=reason,
+            status=int(status),
+            wall_s=float(wall_s),
+            cpu_s=float(cpu_s),
+            files={path.decode(): data for path, data in sorted(zip(contents[::2], contents[1::2], strict=True))},
+            left_out=tuple(zip(names[::2], names[1::2], strict=True)),
+        )
+
+    def close(self) -> None:
+        """Ends everything inside; again is nothing."""
+        self._end()
+
+    def _failure(self, what: str) -> InfrastructureError:
+        """Kills it and says what it wrote to its own error stream."""
+        if self._process.poll() is None and self._end.alive:
+            os.killpg(self._process.pid, signal.SIGKILL)
+        errors = self._process.stderr
+        said = errors.read(2000).decode(errors="replace").strip() if errors and not errors.closed else ""
+        self.close()
+        return InfrastructureError(f"the sandbox failed: {what}; it said: {said or 'nothing'}")
+
+
+class _Sources:
+    """Bytes as in-memory files, for bwrap to read."""
+
+    def __init__(self) -> None:
+        self.descriptors: list[int] = []
+
+    def add(self, data: bytes) -> str:
+        descriptor = os.memfd_create("source")
+        self.descriptors.append(descriptor)
+        with open(descriptor, "wb", closefd=False) as file:
+            file.write(data)
+        os.lseek(descriptor, 0, os.SEEK_SET)
+        return str(descriptor)
+
+    def close(self) -> None:
+        for descriptor in self.descriptors:
+            os.close(descriptor)
+
+
+def _end(process: subprocess.Popen[bytes], channel: socket.socket, owner: int) -> None:
+    """Closes the channel and kills the process group, unless this is a fork of the process that started it."""
+    channel.close()
+    if os.getpid() != owner:
+        return
+    if process.poll() is None:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+    if process.stderr:
+        process.stderr.close()
+
+
+def _job(machine: Machine, job: Job, descriptors: Sequence[int]) -> bytes:
+    limits = job.limits
+    environment = {
+        "HOME": "/workspace",
+        "LC_ALL": "C.UTF-8",
+        "MALLOC_ARENA_MAX": "2",  # each of the C library's arenas reserves 64 MiB of address space
+        "MKL_NUM_THREADS": "1",
+        "OMP_NUM_THREADS": "1",
+        "OPENBLAS_NUM_THREADS": "1",
+        "PATH": f"{os.path.dirname(machine.python)}:/usr/bin:/bin",
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "PYTHONHASHSEED": "0",
+        "PYTHONNOUSERSITE": "1",
+        "PYTHONPATH": job.path,
+        "PYTHONSAFEPATH": "1",
+        "TMPDIR": "/tmp",
+        "TZ": "UTC",
+    }
+    numbers = (
+        limits.cpu_s,
+        limits.wall_s,
+        limits.memory_mib * _MIB,
+        limits.processes,
+        limits.open_files,
+        limits.file_mib * _MIB,
+        limits.workspace_mib * _MIB,
+        limits.workspace_files,
+    )
+    return pack(
+        [
+            [os.fsencode(word) for word in job.argv],
+            [f"{name}={value}".encode() for name, value in environment.items()],
+            [str(number).encode() for number in numbers],
+            [" ".join(map(str, descriptors)).encode(), job.stdin],
+            [part for path, data in job.files.items() for part in (path.encode(), data)],
+        ]
+    )
+
+
+def _command(machine: Machine, job: Job, sources: _Sources, channel: int) -> list[str]:
+    limits = job.limits
+    words = ["bwrap", "--unshare-all", "--as-pid-1", "--uid", "1000", "--gid", "1000", "--hostname", "sandbox", "--clearenv"]
+    for path in ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64"):
+        if os.path.islink(path):
+            words += ("--symlink", os.readlink(path), path)
+        elif os.path.isdir(path):
+            words += ("--ro-bind", path, path)
+    for path in ("/etc/alternatives", "/etc/ld.so.cache"):
+        words += ("--ro-bind-try", path, path)
+    for path in machine.hidden:
+        words += ("--tmpfs", path, "--remount-ro", path)
+    words += ("--proc", "/proc", "--dev", "/dev")
+    for path, size in (("/workspace", limits.workspace_mib), ("/tmp", limits.tmp_mib), ("/dev/shm", limits.tmp_mib)):
+        words += ("--size", str(size * _MIB), "--tmpfs", path)
+    for name in _MODULES:
+        words += ("--file", sources.add((_HERE / name).read_bytes()), f"{LIBRARY}/agent_gym/sandbox/{name}")
+    words += ("--file", sources.add(job.program), PROGRAM)
+    words += ("--file", sources.add(b"agent:x:1000:1000::/workspace:/bin/sh\n"), "/etc/passwd")
+    words += ("--file", sources.add(b"127.0.0.1 localhost\n"), "/etc/hosts")
+    words += ("--remount-ro", "/dev", "--remount-ro", "/", "--chdir", "/")
+    words += ("--seccomp", sources.add(machine.filter), "--setenv", "PYTHONPATH", LIBRARY, "--setenv", "LC_ALL", "C.UTF-8")
+    return [*words, machine.python, "-s", "-S", "-B", f"{LIBRARY}/agent_gym/sandbox/inside/guard.py", str(channel)]
