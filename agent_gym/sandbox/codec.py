@@ -17,10 +17,12 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
-__all__ = ["MAX_BYTES", "MAX_DEPTH", "CodecError", "dumps", "loads"]
+__all__ = ["MAX_BYTES", "MAX_DEPTH", "MESSAGE_DEPTH", "CodecError", "dumps", "loads"]
 
 MAX_DEPTH = 50
 """Containers inside each other."""
+MESSAGE_DEPTH = MAX_DEPTH + 2
+"""The same for a message, which holds values in a tuple, in a tuple of arguments."""
 MAX_BYTES = 4 << 20
 """Length of the text."""
 MAX_VALUES = 500_000

@@ -35,7 +35,7 @@ PROGRAM = "/run/main.py"
 
 _GRACE_S = 20.0  # for starting, reading and writing the workspace, beyond the run's own wall limit
 _HERE = Path(__file__).parent
-_MODULES = ("codec.py", "frames.py", "inside/guard.py", "inside/candidate.py", "inside/grader.py")
+_MODULES = ("codec.py", "frames.py", "inside/guard.py", "inside/channel.py", "inside/candidate.py", "inside/grader.py")
 _MIB = 1 << 20
 
 

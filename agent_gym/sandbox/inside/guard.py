@@ -11,10 +11,10 @@ A system's Python runs this file, so it keeps to what Python 3.9 knows, and impo
 
 from __future__ import annotations
 
+import _signal as signal  # the plain one builds enums, which doubles the start
 import os
 import resource
 import select
-import signal
 import stat
 import sys
 import time
