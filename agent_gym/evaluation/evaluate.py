@@ -1,0 +1,200 @@
+"""Plays a policy on chosen tasks, records every episode, and summarizes the record."""
+
+import tempfile
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import gymnasium
+
+from agent_gym.core.policy import Policy
+from agent_gym.core.seeding import derive, derive_seed
+from agent_gym.core.task import TaskSet
+from agent_gym.errors import ConfigurationError, InfrastructureError
+from agent_gym.evaluation.metrics import summarize
+from agent_gym.trajectories.store import Run, TrajectoryStore, versions
+from agent_gym.wrappers.record_trajectory import RecordTrajectory
+
+__all__ = ["DEFAULT_EPISODES", "evaluate"]
+
+DEFAULT_EPISODES = 200
+
+
+@dataclass
+class _Episode:
+    """One episode that is being played. Its id says nothing but its number, so that equal seeds give equal episodes."""
+
+    id: str
+    env: RecordTrajectory
+    observation: Any
+
+
+def evaluate(
+    policy: Policy,
+    env_id: str,
+    *,
+    episodes: int | None = None,
+    split: str = "test",
+    seed: int = 0,
+    tasks: str | Path | Sequence[str] | None = None,
+    env_kwargs: Mapping[str, Any] | None = None,
+    store: str | Path | TrajectoryStore | Run | None = None,
+    batch: int = 16,
+    progress: Callable[[int, int], None] | None = None,
+) -> dict[str, Any]:
+    """Measures a policy.
+
+    All tasks are drawn before the first episode, and each episode has its own seed: neither the batch size nor the order in which
+    episodes end changes what is played. The policy sees ids ``"<seed>-<number>"``. The environment's own failures are kept apart
+    as ``infra_errors``, and are no failures of the policy.
+
+    Args:
+        policy: Who acts; its ``interface`` decides what it sees.
+        env_id: Gymnasium id, with or without ``agent_gym:``.
+        episodes: How many to play (200 by default), drawn uniformly over families, then over a family's tasks. With ``tasks`` alone
+            each of those is played once.
+        split: The split to draw from.
+        seed: Of the draw, of the episodes and of the bootstrap.
+        tasks: Families, task ids, or a file of task ids or families, one a line.
+        env_kwargs: Further keywords of the environment. ``families``, ``difficulty`` and ``task_ids`` narrow the draw too.
+        store: Where the episodes are kept; a `Run` is joined. Without it they are forgotten once they have been measured.
+        batch: Episodes played side by side.
+        progress: Called with the number of episodes done and of all, after each.
+
+    Returns:
+        ``policy, env_id, split, episodes, success_rate, success_ci95, success_macro, success_macro_ci95, reward_mean, turns_mean,
+        invalid_action_rate, tool_success_rate, infra_errors, by_task_type, seed, versions``; `summarize` says what they mean.
+
+    Raises:
+        ConfigurationError: An argument names something that does not exist, or does not fit.
+        StoreError: The episodes cannot be kept.
+    """
+    if batch < 1 or (episodes is not None and episodes < 1):
+        raise ConfigurationError(f"batch and episodes must be at least 1, got {batch} and {episodes}")
+    with ExitStack() as stack:
+        run = _open(store, stack, policy, env_id, seed)
+
+        def make() -> RecordTrajectory:
+            name = env_id if ":" in env_id or env_id in gymnasium.registry else f"agent_gym:{env_id}"
+            source = "oracle" if policy.name == "oracle" else "policy"
+            env = gymnasium.make(name, interface=policy.interface, disable_env_checker=True, **(env_kwargs or {}))
+            recorded = RecordTrajectory(env, run, source=source, policy_id=policy.name)
+            stack.callback(recorded.close)
+            return recorded
+
+        first = make()
+        task_ids = _schedule(first.task_set, split, episodes, seed, tasks, env_kwargs or {})
+        envs = [first, *(make() for _ in range(min(batch, len(task_ids)) - 1))]
+        played = _play(policy, envs, task_ids, seed, progress)
+        for env in envs:
+            env.close()
+        kept = TrajectoryStore(run.path)
+        kept.seal(run.run_id)
+        rows = [row for row in kept.episodes(run_id=run.run_id) if row["episode_id"] in played]
+    splits = sorted({row["split"] for row in rows if row["split"]})
+    summary = summarize(rows, seed=seed)
+    return {
+        "policy": policy.name,
+        "env_id": env_id.rpartition(":")[2],
+        "split": ",".join(splits) or split,
+        **summary,
+        "seed": seed,
+        "versions": versions(),
+    }
+
+
+def _open(store: str | Path | TrajectoryStore | Run | None, stack: ExitStack, policy: Policy, env_id: str, seed: int) -> Run:
+    if isinstance(store, Run):
+        return store
+    if store is None:
+        store = stack.enter_context(tempfile.TemporaryDirectory(prefix="agent_gym-"))
+    if not isinstance(store, TrajectoryStore):
+        store = TrajectoryStore(store)
+    return store.open_run(policy=policy.name, env_id=env_id, seed=seed)
+
+
+def _schedule(
+    tasks: TaskSet, split: str, episodes: int | None, seed: int, wanted: str | Path | Sequence[str] | None, env_kwargs: Mapping[str, Any]
+) -> list[str]:
+    """The ids of the tasks to play, in order."""
+    narrowed = {key: env_kwargs.get(key) for key in ("families", "difficulty", "task_ids")}
+    if wanted is not None:
+        narrowed["task_ids"] = _matches(tasks, split, _names(wanted))
+    selection = tasks.select(split, **narrowed)
+    if wanted is not None and episodes is None:
+        return list(narrowed["task_ids"] or ())
+    return [selection.draw(derive("evaluate", seed, number)).id for number in range(episodes or DEFAULT_EPISODES)]
+
+
+def _names(wanted: str | Path | Sequence[str]) -> list[str]:
+    if isinstance(wanted, Path) or (isinstance(wanted, str) and Path(wanted).is_file()):
+        try:
+            wanted = Path(wanted).read_text(encoding="utf-8").splitlines()
+        except (OSError, UnicodeDecodeError) as error:
+            raise ConfigurationError(f"the list of tasks {wanted} cannot be read: {error}") from error
+    elif isinstance(wanted, str):
+        wanted = wanted.split(",")
+    return [name.strip() for name in wanted if name.strip()]
+
+
+def _matches(tasks: TaskSet, split: str, names: Sequence[str]) -> list[str]:
+    matched: dict[str, None] = {}
+    families = tasks.families(split) if split in tasks.splits() else ()
+    for name in names:
+        of_name = [family for family in families if name in (family, family.rpartition("/")[2])]
+        if len(of_name) > 1:
+            raise ConfigurationError(f"tasks: {name!r} is the name of several families: {', '.join(of_name)}")
+        matched |= dict.fromkeys(tasks.ids(split, of_name[0]) if of_name else [tasks.get(name).id])
+    return list(matched)
+
+
+def _play(
+    policy: Policy, envs: Sequence[RecordTrajectory], task_ids: Sequence[str], seed: int, progress: Callable[[int, int], None] | None
+) -> set[str]:
+    """Plays every task, an environment each in turn; gives the ids under which the episodes are kept."""
+    waiting = deque(enumerate(task_ids))
+    free = deque(envs)
+    live: list[_Episode] = []
+    played: set[str] = set()
+
+    def finish(env: RecordTrajectory) -> None:
+        played.add(str(env.episode_id))
+        free.append(env)
+        if progress is not None:
+            progress(len(played), len(task_ids))
+
+    while waiting or live:
+        fresh = []
+        while waiting and free:
+            number, task_id = waiting.popleft()
+            env = free.popleft()
+            try:
+                observation, _ = env.reset(seed=derive_seed(seed, number), options={"task_id": task_id})
+            except InfrastructureError:
+                finish(env)  # it is in the record, with what failed
+                continue
+            fresh.append(_Episode(f"{seed}-{number:06d}", env, observation))
+        if fresh:
+            policy.reset([episode.id for episode in fresh])
+            live += fresh
+        if not live:
+            continue
+        decisions = policy.act([(episode.id, episode.observation) for episode in live])
+        if len(decisions) != len(live):
+            raise ConfigurationError(f"policy {policy.name!r} gave {len(decisions)} decisions for {len(live)} episodes")
+        going = []
+        for episode, decision in zip(live, decisions, strict=True):
+            episode.env.notes = {**decision.notes(), "policy_version": policy.version}
+            try:
+                episode.observation, _, terminated, truncated, _ = episode.env.step(decision.action)
+            except InfrastructureError:
+                terminated = True
+            if terminated or truncated:
+                finish(episode.env)
+            else:
+                going.append(episode)
+        live = going
+    return played

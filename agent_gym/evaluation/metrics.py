@@ -1,0 +1,75 @@
+"""Metrics of episodes, from their rows in a trajectory store. Nothing here knows how the episodes came about.
+
+An episode is *valid* unless the environment failed (``infra_error``) or it never ended (``interrupted``): those are neither
+successes nor failures and leave every rate. What cannot be computed, because there is nothing to compute it from, is None.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from agent_gym.evaluation.intervals import bootstrap_macro, wilson
+
+__all__ = ["summarize"]
+
+Row = Mapping[str, Any]
+
+
+def summarize(rows: Sequence[Row], *, seed: int = 0) -> dict[str, Any]:
+    """Summarizes episodes.
+
+    Args:
+        rows: Rows of the table ``episodes``.
+        seed: Of the bootstrap.
+
+    Returns:
+        ``episodes`` (all of them), ``success_rate`` (mean over valid episodes whose success is known) and ``success_ci95`` (Wilson),
+        ``success_macro`` (mean of the task types' rates) and ``success_macro_ci95`` (bootstrap stratified by task type),
+        ``reward_mean`` and ``turns_mean`` (over valid episodes), ``invalid_action_rate`` (invalid actions ÷ actions of valid
+        episodes), ``tool_success_rate`` (calls with final status ok, empty or degraded ÷ calls, closing tools left out),
+        ``infra_errors``, and ``by_task_type``: the same for each type, without the macro average.
+    """
+    types: dict[str, list[Row]] = {}
+    for row in rows:
+        types.setdefault(row["task_type"] or "unknown", []).append(row)
+    counts = [count for name in sorted(types) if (count := _successes(types[name]))[1]]
+    whole = _figures(rows)
+    macro = {
+        "success_macro": sum(successes / trials for successes, trials in counts) / len(counts) if counts else None,
+        "success_macro_ci95": list(bootstrap_macro(counts, seed=seed)) if counts else None,
+    }
+    head = {key: whole.pop(key) for key in ("episodes", "success_rate", "success_ci95")}
+    return {**head, **macro, **whole, "by_task_type": {name: _figures(types[name]) for name in sorted(types)}}
+
+
+def _figures(rows: Sequence[Row]) -> dict[str, Any]:
+    valid = _valid(rows)
+    successes, trials = _successes(rows)
+    turns, calls = _total(valid, "n_turns"), _total(valid, "n_tool_calls")
+    rewards = [row["reward_total"] for row in valid if row["reward_total"] is not None]
+    return {
+        "episodes": len(rows),
+        "success_rate": _ratio(successes, trials),
+        "success_ci95": list(wilson(successes, trials)) if trials else None,
+        "reward_mean": _ratio(sum(rewards), len(rewards)),
+        "turns_mean": _ratio(turns, len(valid)),
+        "invalid_action_rate": _ratio(_total(valid, "n_invalid_actions"), turns),
+        "tool_success_rate": _ratio(calls - _total(valid, "n_tool_failures"), calls),
+        "infra_errors": sum(row["outcome"] == "infra_error" for row in rows),
+    }
+
+
+def _valid(rows: Sequence[Row]) -> list[Row]:
+    return [row for row in rows if row["outcome"] not in ("infra_error", "interrupted")]
+
+
+def _successes(rows: Sequence[Row]) -> tuple[int, int]:
+    known = [row["success"] for row in _valid(rows) if row["success"] is not None]
+    return sum(known), len(known)
+
+
+def _total(rows: Sequence[Row], column: str) -> int:
+    return sum(row[column] for row in rows)
+
+
+def _ratio(part: float, whole: int) -> float | None:
+    return part / whole if whole else None

@@ -1,0 +1,131 @@
+"""The tables of a trajectory store, field by field. A field's documentation is also kept in the Parquet files.
+
+Rules: columns are only ever added; every column may be null (not known, never a made-up zero); no ``map<>`` and no unions, since
+Hugging Face ``datasets`` reads neither; free-form values are JSON text, since Arrow widens structs with keys that were not there;
+the run is the partition (``run_id=…`` in the path) and no column of the file. Times are UTC.
+"""
+
+import pyarrow as pa
+
+__all__ = ["EPISODES", "SCHEMA_VERSION", "STEPS", "TABLES", "TOOL_CALLS"]
+
+SCHEMA_VERSION = 1
+"""Counts up when a column is added."""
+
+
+def _schema(*fields: tuple[str, pa.DataType, str]) -> pa.Schema:
+    documented = [pa.field(name, kind, metadata={"doc": doc}) for name, kind, doc in fields]
+    return pa.schema(documented, metadata={"agent_gym.schema_version": str(SCHEMA_VERSION)})
+
+
+_TEXT = pa.string()
+_TIME = pa.timestamp("us", tz="UTC")
+_SCORES = pa.list_(pa.struct([("name", _TEXT), ("score", pa.float64())]))
+_NAMED_STEPS = pa.list_(pa.struct([("name", _TEXT), ("step", pa.int32())]))
+
+EPISODES = _schema(
+    ("episode_id", _TEXT, "run, writer and number within the writer; unique, and sorted as the writer recorded them"),
+    ("parent_episode_id", _TEXT, "the episode whose state this one went on from, after a set_state"),
+    ("env_id", _TEXT, "Gymnasium id"),
+    ("env_version", _TEXT, "bumped when a task, a world or the way of judging changes"),
+    ("task_id", _TEXT, "the same id is the same task for ever"),
+    ("task_type", _TEXT, "family, as world/family"),
+    ("split", _TEXT, "train, validation, test, …"),
+    ("difficulty", pa.float32(), "0 (easy) to 1 (hard)"),
+    ("capabilities", pa.list_(_TEXT), "what solving the task takes"),
+    ("goal", _TEXT, "what the agent was asked to do"),
+    ("max_steps", pa.int32(), "the task's step limit"),
+    ("seed", pa.int64(), "root seed: what reset(seed=…) was given, or drawn"),
+    ("episode_index", pa.int32(), "resets since the root seed was set"),
+    ("reset_options", _TEXT, "JSON of reset(options=…)"),
+    ("source", _TEXT, "who acted: oracle, policy, human"),
+    ("policy_id", _TEXT, "name of the policy"),
+    ("policy_version_start", pa.int64(), "policy version at the first step that told one"),
+    ("policy_version_end", pa.int64(), "policy version at the last step that told one"),
+    ("n_turns", pa.int32(), "steps with an action"),
+    ("n_tool_calls", pa.int32(), "calls that reached the gateway, retries folded into one, closing tools left out"),
+    ("n_tool_failures", pa.int32(), "those whose final status is a failure (ok, empty, degraded are none)"),
+    ("n_invalid_actions", pa.int32(), "steps whose action was unreadable, named no tool or broke its schema"),
+    ("n_retries", pa.int32(), "attempts beyond the first of each call"),
+    ("milestones", _NAMED_STEPS, "milestones and the step at which each was first reached"),
+    ("reward_total", pa.float64(), "sum of the rewards; null where the reward is not valid or the episode did not end"),
+    ("reward_parts", _SCORES, "sums of the named parts that were ever other than zero"),
+    ("reward_valid", pa.bool_(), "false for infra_error and interrupted: mask it, never read it as 0"),
+    ("success", pa.bool_(), "null where nobody knows"),
+    ("outcome", _TEXT, "success, failure, abstained, truncated, infra_error, interrupted"),
+    (
+        "end_reason",
+        _TEXT,
+        "the ending: success, failure, violation, abstained, step_limit, deadline, budget, infra_error; null if interrupted",
+    ),
+    ("error", _TEXT, "what failed, for infra_error"),
+    ("checks", _TEXT, "JSON list of what the verdict rests on: name, passed, detail"),
+    ("changes", _TEXT, "JSON list of what the episode changed: where, key, before, after"),
+    ("gaps", pa.list_(_TEXT), "what could not be shown or kept, by name"),
+    ("prompt_tokens", pa.int64(), "sum, where the policy told it"),
+    ("completion_tokens", pa.int64(), "sum, where the policy told it"),
+    ("cost_usd", pa.float64(), "sum, where the policy told it"),
+    ("env_us", pa.int64(), "microseconds spent in the environment"),
+    ("grade_us", pa.int64(), "microseconds of those spent on the verdict"),
+    ("tool_us", pa.int64(), "microseconds of those spent in tools, every attempt counted"),
+    ("model_us", pa.int64(), "microseconds the policy took, where it told"),
+    ("started_at", _TIME, "when the reset was recorded"),
+    ("ended_at", _TIME, "when the last step was recorded"),
+    ("initial_state_digest", _TEXT, "digest of the state after the reset"),
+    ("final_state_digest", _TEXT, "digest of the state after the last step"),
+)
+"""One row an episode, however it went."""
+
+STEPS = _schema(
+    ("episode_id", _TEXT, "the episode"),
+    ("step", pa.int32(), "from 0, the reset"),
+    ("t_us", pa.int64(), "microseconds since 1970 at which the step was recorded"),
+    ("obs_text", _TEXT, "the rich observation's text after the step"),
+    ("obs_data", _TEXT, "JSON of the rich observation's data"),
+    ("action", _TEXT, "JSON of the call as it was read: name and arguments; null for the reset and for what could not be read"),
+    ("given", _TEXT, "what step() was given where it was an index or text"),
+    ("action_valid", pa.bool_(), "null for the reset"),
+    ("invalid_reason", _TEXT, "what was wrong and where"),
+    ("status", _TEXT, "status of the result"),
+    ("reward", pa.float64(), "as the learner got it; null where it is not valid"),
+    ("reward_parts", _SCORES, "named parts other than zero"),
+    ("terminated", pa.bool_(), "the task itself ended"),
+    ("truncated", pa.bool_(), "the patience with it ended"),
+    ("ending", _TEXT, "why the episode ended; null while it runs"),
+    ("state_digest", _TEXT, "digest of the state after the step"),
+    ("milestones", pa.list_(_TEXT), "milestones reached so far"),
+    ("gaps", pa.list_(_TEXT), "what could not be shown or kept, by name"),
+    ("logprob", pa.float64(), "log-probability of the action in nats, where the policy told it"),
+    ("policy_version", pa.int64(), "version of the policy that acted, where it told"),
+    ("prompt_tokens", pa.int64(), "where the policy told it"),
+    ("completion_tokens", pa.int64(), "where the policy told it"),
+    ("cost_usd", pa.float64(), "where the policy told it"),
+    ("model_us", pa.int64(), "microseconds the policy took, where it told"),
+    ("note", _TEXT, "JSON object of whatever else the policy noted"),
+    ("env_us", pa.int64(), "microseconds spent in the environment"),
+    ("grade_us", pa.int64(), "microseconds of those spent on the verdict"),
+)
+"""One row a step; row 0 of an episode is its reset."""
+
+TOOL_CALLS = _schema(
+    ("episode_id", _TEXT, "the episode"),
+    ("step", pa.int32(), "the step"),
+    ("call_index", pa.int16(), "number of the call within the step, from 0"),
+    ("attempt", pa.int16(), "from 1"),
+    ("tool", _TEXT, "the name that was called"),
+    ("arguments", _TEXT, "JSON object"),
+    ("known_tool", pa.bool_(), "false where no tool of that name is offered"),
+    ("args_valid", pa.bool_(), "whether the arguments passed the tool's schema"),
+    ("status", _TEXT, "status of this attempt"),
+    ("result", _TEXT, "the result's text"),
+    ("structured", _TEXT, "JSON of the structured result"),
+    ("retry_after_s", pa.float64(), "seconds of virtual time after which another try makes sense"),
+    ("error", _TEXT, "traceback of a tool that raised"),
+    ("effect", _TEXT, "read or write"),
+    ("started_us", pa.int64(), "microseconds of the worker's monotonic clock"),
+    ("dur_us", pa.int64(), "microseconds"),
+)
+"""One row an attempt of a call."""
+
+TABLES: dict[str, pa.Schema] = {"steps": STEPS, "tool_calls": TOOL_CALLS, "episodes": EPISODES}
+"""The tables by name, in the order in which a part's files are put in place: the index of episodes last."""

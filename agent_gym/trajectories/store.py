@@ -1,0 +1,251 @@
+"""The store of trajectories: a folder that many processes write and anybody reads.
+
+::
+
+    store/
+      _meta/store.json                          what this folder is
+      _meta/runs/<run_id>.json                  one a run: command, policy, seed, versions
+      wal/run_id=<run_id>/<writer>.jsonl        logs of writers that live, or that nobody has sealed yet
+      episodes/run_id=<run_id>/part-….parquet   and steps/, tool_calls/ alike; pandas, DuckDB and others read them as they are
+
+Opening a store for reading seals first what writers have left behind, so that a process that was killed loses nothing. What a
+living writer has written shows once it is done (closed, or gone on to its next log).
+"""
+
+import os
+import platform
+import sys
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from importlib import metadata
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import orjson
+
+from agent_gym.errors import StoreError
+from agent_gym.registry import VERSION
+from agent_gym.trajectories.log import DamagedLog, store_error
+from agent_gym.trajectories.recorder import Recorder
+
+__all__ = ["Run", "TrajectoryStore", "versions"]
+
+_FORMAT = 1
+_RUN_ID_LENGTH = len("20261129-224315-123456")
+
+
+@dataclass(frozen=True)
+class Run:
+    """One invocation that writes trajectories. Any number of processes may record into it.
+
+    Attributes:
+        path: The store.
+        run_id: Unique in the store; sorts by time.
+        policy: The policy's name, unless a recorder says otherwise.
+    """
+
+    path: str
+    run_id: str
+    policy: str | None = None
+
+    def recorder(self, *, env_id: str, env_version: str | None = None, source: str = "policy", policy_id: str | None = None) -> Recorder:
+        """A recorder for one environment; its arguments are those of `Recorder`."""
+        folder = Path(self.path) / "wal" / f"run_id={self.run_id}"
+        return Recorder(
+            folder,
+            self.run_id,
+            env_id=env_id,
+            env_version=env_version,
+            source=source,
+            policy_id=self.policy if policy_id is None else policy_id,
+        )
+
+    def close(self) -> None:
+        """Seals what its recorders have finished. Closing twice is fine, and so is recording on.
+
+        Raises:
+            StoreError: A log is damaged, or the store cannot be written.
+        """
+        TrajectoryStore(self.path).seal(self.run_id)
+
+    def __enter__(self) -> "Run":
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+
+class TrajectoryStore:
+    """Trajectories in a folder.
+
+    Args:
+        path: The folder. It is made when the first run is opened; one that does not exist reads as an empty store.
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path).absolute()
+
+    def open_run(
+        self,
+        *,
+        command: str | None = None,
+        policy: str | None = None,
+        seed: int | None = None,
+        env_id: str | None = None,
+        run_id: str | None = None,
+    ) -> Run:
+        """Opens a run.
+
+        Args:
+            command: What was invoked; by default this process's command line.
+            policy: The policy's name.
+            seed: The seed of the invocation.
+            env_id: The environment, if the run has one.
+            run_id: Join this run instead; if it is new, it gets this id.
+
+        Raises:
+            StoreError: The store cannot be written.
+        """
+        folder = self.path / "_meta" / "runs"
+        about = {
+            "command": " ".join(sys.argv) if command is None else command,
+            "policy": policy,
+            "seed": seed,
+            "env_id": env_id,
+            "versions": versions(),
+            "host": platform.node(),
+            "pid": os.getpid(),
+        }
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            _write_new(self.path / "_meta" / "store.json", {"format": _FORMAT, "made_by": "agent_gym"})
+            now = datetime.now(UTC)
+            while True:
+                chosen = run_id or now.strftime("%Y%m%d-%H%M%S-%f")
+                if _write_new(folder / f"{chosen}.json", {"run_id": chosen, "started_at": now.isoformat(), **about}) or run_id:
+                    return Run(str(self.path), chosen, policy)
+                now += timedelta(microseconds=1)
+        except OSError as error:
+            raise store_error("write", Path(error.filename or folder), error) from error
+
+    def runs(self) -> list[dict[str, Any]]:
+        """What is known of each run, the oldest first."""
+        return [orjson.loads(about.read_bytes()) for about in sorted(self.path.glob("_meta/runs/*.json"))]
+
+    def seal(self, run_id: str | None = None) -> int:
+        """Seals every log whose writer is gone.
+
+        Args:
+            run_id: Only this run's.
+
+        Returns:
+            The number of episodes sealed.
+
+        Raises:
+            StoreError: A log is damaged (named with the line, and left as it is; all others are sealed), or the store cannot be
+                written.
+        """
+        sealed, damaged = self._seal(run_id)
+        if damaged:
+            raise damaged[0]
+        return sealed
+
+    def sql(self, query: str) -> list[dict[str, Any]]:
+        """Answers a question in DuckDB's SQL to the views ``episodes``, ``steps`` and ``tool_calls``.
+
+        Raises:
+            ConfigurationError: It is no such query.
+            StoreError: A file cannot be read.
+        """
+        return self._query(query)
+
+    def episodes(self, limit: int | None = None, where: str | None = None, *, run_id: str | None = None) -> list[dict[str, Any]]:
+        """Rows of ``episodes``, the oldest first.
+
+        Args:
+            limit: The newest so many.
+            where: A condition in SQL, such as ``n_tool_failures > 3``.
+            run_id: Only this run's.
+
+        Raises:
+            ConfigurationError: The condition is none.
+            StoreError: A file cannot be read.
+        """
+        condition = f"WHERE ({where}\n)" if where else ""
+        newest = "" if limit is None else f"ORDER BY started_at DESC, episode_id DESC LIMIT {int(limit)}"
+        return self._query(f"SELECT * FROM (SELECT * FROM episodes {condition} {newest}) ORDER BY started_at, episode_id", run_id=run_id)
+
+    def episode(self, episode_id: str) -> dict[str, Any]:
+        """One episode's row.
+
+        Raises:
+            StoreError: There is no such episode, or a file cannot be read.
+        """
+        rows = self._of("episodes", episode_id, "episode_id")
+        if not rows:
+            raise StoreError(f"no episode {episode_id!r} in {self.path}")
+        return rows[0]
+
+    def steps(self, episode_id: str) -> Iterator[dict[str, Any]]:
+        """An episode's rows of ``steps``, in order; row 0 is the reset.
+
+        Raises:
+            StoreError: A file cannot be read.
+        """
+        yield from self._of("steps", episode_id, "step")
+
+    def tool_calls(self, episode_id: str) -> Iterator[dict[str, Any]]:
+        """An episode's rows of ``tool_calls``, in order.
+
+        Raises:
+            StoreError: A file cannot be read.
+        """
+        yield from self._of("tool_calls", episode_id, "step, call_index, attempt")
+
+    def _of(self, table: str, episode_id: str, order: str) -> list[dict[str, Any]]:
+        run_id = episode_id[:_RUN_ID_LENGTH]
+        if not (self.path / "_meta" / "runs" / f"{run_id}.json").is_file():
+            run_id = ""
+        return self._query(f"SELECT * FROM {table} WHERE episode_id = ? ORDER BY {order}", [episode_id], run_id or None)
+
+    def _query(self, sql: str, parameters: list[Any] | None = None, run_id: str | None = None) -> list[dict[str, Any]]:
+        from agent_gym.trajectories.query import query  # recording needs no DuckDB
+
+        for error in self._seal(run_id)[1]:
+            warnings.warn(str(error), RuntimeWarning, stacklevel=4)
+        return query(self.path, sql, parameters or [], run_id)
+
+    def _seal(self, run_id: str | None) -> tuple[int, list[DamagedLog]]:
+        waiting = sorted(self.path.glob(f"wal/run_id={run_id or '*'}"))
+        if not waiting:
+            return 0, []
+        from agent_gym.trajectories.seal import seal_run  # recording needs no pyarrow
+
+        sealed, damaged = 0, []
+        for folder in waiting:
+            count, errors = seal_run(self.path, folder.name.removeprefix("run_id="))
+            sealed += count
+            damaged += errors
+        return sealed, damaged
+
+
+def versions() -> dict[str, str]:
+    """The versions of Python and of the packages that results depend on."""
+    found = {"agent_gym": VERSION, "python": platform.python_version()}
+    return found | {package: metadata.version(package) for package in ("gymnasium", "numpy")}
+
+
+def _write_new(path: Path, content: dict[str, Any]) -> bool:
+    """Writes a small file unless it exists; returns whether it did."""
+    hidden = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    hidden.write_bytes(orjson.dumps(content))
+    try:
+        os.link(hidden, path)
+    except FileExistsError:
+        return False
+    finally:
+        hidden.unlink()
+    return True
