@@ -1,0 +1,34 @@
+"""The World engine: a small business in an in-memory database, its operations, its tasks, and the doors into it."""
+
+from agent_gym.world.doors import WorldSession
+from agent_gym.world.kind import Draft, Family, WorldKind
+from agent_gym.world.operations import Conflict, DeadlinePassed, Forbidden, NotFound, Operation, OperationFailed, carry_out
+from agent_gym.world.schema import Base, Schema, Table
+from agent_gym.world.scripts import Result, Script, next_call
+from agent_gym.world.tasks import WorldTaskSet
+from agent_gym.world.wording import Phrasebook, Route
+from agent_gym.world.world import World
+
+__all__ = [
+    "Base",
+    "Conflict",
+    "DeadlinePassed",
+    "Draft",
+    "Family",
+    "Forbidden",
+    "NotFound",
+    "Operation",
+    "OperationFailed",
+    "Phrasebook",
+    "Result",
+    "Route",
+    "Schema",
+    "Script",
+    "Table",
+    "World",
+    "WorldKind",
+    "WorldSession",
+    "WorldTaskSet",
+    "carry_out",
+    "next_call",
+]

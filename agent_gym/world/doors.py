@@ -1,0 +1,123 @@
+"""Doors into a World: ways in which an agent reaches its operations. Here the tool door; every world opens through it alike."""
+
+from typing import Any
+
+from agent_gym.core import Change, Observation, Session, Snapshot, Task, ToolCall, ToolResult, Verdict
+from agent_gym.world.grading import fits, goal_check, judge
+from agent_gym.world.kind import WorldKind
+from agent_gym.world.operations import carry_out
+from agent_gym.world.schema import Base
+from agent_gym.world.world import World
+
+__all__ = ["WorldSession"]
+
+
+class WorldSession(Session):
+    """One episode in a world, through the tool door: every operation is a tool.
+
+    Args:
+        kind: The kind of world.
+        task: The task.
+        base: The base database that the task's spec names.
+        snapshot: What `save` of an earlier session of the same task gave, to go on from there.
+    """
+
+    def __init__(self, kind: WorldKind, task: Task, base: Base, snapshot: Snapshot | None = None) -> None:
+        self.tools = kind.tools
+        self.reasons = kind.reasons
+        self._kind = kind
+        self._spec = task.spec
+        self._world = World(kind.schema, base)
+        self._reads_first: list[ToolCall] = []
+        self._wrote = False
+        self._reached = [False] * len(self._spec["milestones"])
+        if snapshot is None:
+            self._prepare()
+        else:
+            self._restore(snapshot)
+
+    @property
+    def world(self) -> World:
+        """The live world, for tests and reports."""
+        return self._world
+
+    def _prepare(self) -> None:
+        """Adds the task's own rows to the base; they belong to the start."""
+        with self._world.transaction():
+            for table, key, columns in self._spec["setup"]:
+                self._world.update(table, key, **columns)
+        self._world.settle()
+
+    def _restore(self, snapshot: Snapshot) -> None:
+        self._world.restore(snapshot["world"])
+        self._reads_first = [ToolCall(**call) for call in snapshot["reads_first"]]
+        self._wrote = snapshot["wrote"]
+        self._reached = list(snapshot["reached"])
+        self.violation = snapshot["violation"]
+
+    def observe(self) -> Observation:
+        """Nothing beyond what the calls gave: a tool door has no view of its own."""
+        return Observation("", {})
+
+    def call(self, call: ToolCall, deadline: float) -> ToolResult:
+        """Carries out an operation as one transaction; see `Session.call`."""
+        operation = self._kind.operations.get(call.name)
+        if operation is None:
+            return ToolResult(status="unknown_tool", content=f"there is no tool {call.name!r}")
+        result = carry_out(self._world, operation, call.arguments, deadline)
+        if not result.failed:
+            self._note(call, writes=not operation.spec.read_only)
+        return result
+
+    def _note(self, call: ToolCall, *, writes: bool) -> None:
+        if writes:
+            self._wrote = True
+            if any(fits(pattern, call, writes=True) for pattern in self._spec["forbidden"]):
+                self.violation = str(call)
+        elif not self._wrote:
+            self._reads_first.append(call)
+        for index, milestone in enumerate(self._spec["milestones"]):
+            if "call" in milestone and fits(milestone["call"], call, writes=writes):
+                self._reached[index] = True
+
+    def verdict(self, closing: ToolCall) -> Verdict:
+        """Judges the live database; see `agent_gym.world.grading`."""
+        return judge(self._world, self._spec, self._reads_first, self.violation, closing)
+
+    def milestones(self) -> dict[str, bool]:
+        """The task's milestones in order, and whether each has been reached."""
+        reached: dict[str, bool] = {}
+        for milestone, called in zip(self._spec["milestones"], self._reached, strict=True):
+            reached[milestone["name"]] = called or ("goal" in milestone and goal_check(self._world, self._spec["goal"]).passed)
+        return reached
+
+    def digest(self) -> str:
+        """The digest of every row but the logs'."""
+        return self._world.digest()
+
+    def changes(self) -> list[Change]:
+        """The rows that differ from the episode's start."""
+        return self._world.changes()
+
+    def save(self) -> Snapshot:
+        """World and progress as JSON values."""
+        return {
+            "world": self._world.snapshot(),
+            "reads_first": [call.to_dict() for call in self._reads_first],
+            "wrote": self._wrote,
+            "reached": list(self._reached),
+            "violation": self.violation,
+        }
+
+    def probes(self) -> dict[str, Any]:
+        """Rows, clock and progress: equal in every new session of one task."""
+        state = self._world.snapshot()
+        return {"digest": self.digest(), "clock": state["clock"], "serial": state["serial"], "milestones": self.milestones()}
+
+    def interrupt(self) -> None:
+        """Stops the operation that is under way."""
+        self._world.interrupt()
+
+    def close(self) -> None:
+        """Frees the database."""
+        self._world.close()

@@ -1,0 +1,50 @@
+"""Scripted oracles: a policy written as straight-line code, made a pure function of the observations so far.
+
+A script is a generator that yields the calls it wants and is sent their results::
+
+    def script() -> Script:
+        user = yield ToolCall("find_user_by_email", {"email": "ana@inbox.example"})
+        yield ToolCall("get_user", {"user_id": user["user_id"]})
+        yield ToolCall("finish")
+
+`next_call` runs it from its beginning over everything that has happened, whoever caused it: a wish that was already fulfilled is
+answered from there, the first that was not is the next call. So it can take over at any moment and remembers nothing.
+"""
+
+from collections.abc import Generator, Mapping, Sequence
+from typing import Any
+
+from agent_gym.core import ToolCall
+
+__all__ = ["Result", "Script", "next_call"]
+
+Result = Mapping[str, Any]
+Script = Generator[ToolCall, Result, None]
+
+_ANSWERED = frozenset({"ok", "empty", "degraded"})
+
+
+def next_call(script: Script, observations: Sequence[Mapping[str, Any]]) -> ToolCall:
+    """The first call that a script wants and that has not succeeded yet.
+
+    Args:
+        script: A fresh generator.
+        observations: The rich observations so far, oldest first; ``data["last"]`` holds the last call and its result.
+
+    Returns:
+        The call; ``finish`` if the script wants nothing more.
+    """
+    answers: dict[ToolCall, Result] = {}
+    for observation in observations:
+        last = observation["data"]["last"]
+        if last is not None and last["status"] in _ANSWERED:
+            answers[ToolCall(last["tool"], last["arguments"])] = last["result"]
+    try:
+        wanted = next(script)
+        while wanted in answers:
+            wanted = script.send(answers[wanted])
+    except StopIteration:
+        return ToolCall("finish")
+    finally:
+        script.close()
+    return wanted

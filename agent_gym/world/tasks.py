@@ -1,0 +1,112 @@
+"""The tasks of worlds: ids, splits, bases, and how a task is made from its id alone."""
+
+from collections.abc import Sequence
+from functools import lru_cache
+
+from agent_gym.core import Session, Snapshot, Task, TaskSet
+from agent_gym.core.seeding import derive, derive_seed
+from agent_gym.errors import ConfigurationError, unknown
+from agent_gym.world.doors import WorldSession
+from agent_gym.world.kind import WorldKind
+from agent_gym.world.schema import Base
+from agent_gym.world.world import World
+
+__all__ = ["WorldTaskSet"]
+
+
+class WorldTaskSet(TaskSet):
+    """The tasks of one or more kinds of world.
+
+    An id is ``world/family/split/number``. Everything about the task, its base database included, follows from it.
+
+    Args:
+        kinds: The kinds of world.
+    """
+
+    def __init__(self, kinds: Sequence[WorldKind]) -> None:
+        if not kinds:
+            raise ConfigurationError("a task set needs at least one world")
+        self.kinds = {kind.name: kind for kind in kinds}
+        self._base = lru_cache(maxsize=64)(self._build)
+
+    def splits(self) -> Sequence[str]:
+        """The names of the splits, in the order in which the worlds name them."""
+        return list(dict.fromkeys(split for kind in self.kinds.values() for split in kind.tasks))
+
+    def families(self, split: str) -> Sequence[str]:
+        """The families with tasks in a split."""
+        return [f"{kind.name}/{name}" for kind in self.kinds.values() if split in kind.tasks for name in kind.families]
+
+    def ids(self, split: str, family: str) -> Sequence[str]:
+        """The ids of a family's tasks in a split.
+
+        Raises:
+            ConfigurationError: There is no such family or split.
+        """
+        if family not in self.families(split):
+            raise unknown(f"family in split {split!r}", family, self.families(split))
+        return [f"{family}/{split}/{number}" for number in range(self.kinds[family.partition("/")[0]].tasks[split])]
+
+    def get(self, task_id: str) -> Task:
+        """Makes the task of that id."""
+        kind, name, split, number = self._parse(task_id)
+        family = kind.families[name]
+        index = number % kind.bases[split]
+        world = World(kind.schema, self._base(kind.name, split, index))
+        try:
+            with world.transaction():
+                draft = family.draft(world, derive("task", task_id), split)
+            setup = [_own_row(kind, change.where, change.key, change.before, change.after) for change in world.changes()]
+        finally:
+            world.close()
+        return Task(
+            id=task_id,
+            type=f"{kind.name}/{name}",
+            split=split,
+            goal=draft.goal,
+            max_steps=family.max_steps,
+            difficulty=draft.difficulty,
+            capabilities=family.capabilities,
+            refusal=bool(draft.refusal),
+            spec={
+                "base": [split, index],
+                "setup": setup,
+                "params": dict(draft.params),
+                "goal": draft.rows,
+                "allowed": draft.allowed,
+                "forbidden": draft.forbidden,
+                "look_first": draft.look_first,
+                "milestones": draft.milestones,
+                "refusal": draft.refusal,
+            },
+        )
+
+    def open(self, task: Task, snapshot: Snapshot | None = None) -> Session:
+        """Opens a session of one of these tasks, or goes on with one that was saved."""
+        kind = self.kinds[task.type.partition("/")[0]]
+        split, index = task.spec["base"]
+        return WorldSession(kind, task, self._base(kind.name, split, index), snapshot)
+
+    def clear_cache(self) -> None:
+        """Forgets every base database."""
+        self._base.cache_clear()
+
+    def _build(self, world: str, split: str, index: int) -> Base:
+        return self.kinds[world].build(derive_seed("base", world, split, index))
+
+    def _parse(self, task_id: str) -> tuple[WorldKind, str, str, int]:
+        parts = task_id.split("/")
+        kind = self.kinds.get(parts[0])
+        if kind is None or len(parts) != 4 or parts[1] not in kind.families or parts[2] not in kind.tasks:
+            example = self.ids(self.splits()[0], self.families(self.splits()[0])[0])[0]
+            raise ConfigurationError(f"unknown task id {task_id!r}; ids look like {example!r}")
+        number = parts[3]
+        if not (number.isascii() and number.isdigit()) or str(int(number)) != number or int(number) >= kind.tasks[parts[2]]:
+            raise ConfigurationError(f"unknown task id {task_id!r}; {parts[2]!r} has tasks 0 to {kind.tasks[parts[2]] - 1} in each family")
+        return kind, parts[1], parts[2], int(number)
+
+
+def _own_row(kind: WorldKind, table: str, key: str, before: object, after: object) -> list[object]:
+    if not isinstance(before, dict) or not isinstance(after, dict):
+        raise ConfigurationError(f"{kind.name}: a task's own rows change rows of the base, they add and remove none ({table} {key})")
+    return [table, key, {column: value for column, value in after.items() if value != before[column]}]

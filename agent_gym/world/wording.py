@@ -1,0 +1,86 @@
+"""Goals in words: templates that are written with slots filled in and read back into the slots.
+
+A `Phrasebook` holds *frames* (whole requests, by wording: ``train``, ``held_out``, ``synonyms``) and *routes* (ways to say who is
+asking and what is meant). A frame has the places ``{who}`` and ``{thing}``, which a route fills, and slots of its own.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+__all__ = ["Phrasebook", "Route"]
+
+_PLACE = re.compile(r"\{(\w+)\}")
+
+
+@dataclass(frozen=True)
+class Route:
+    """One way to name a person and a thing.
+
+    Attributes:
+        who: Sentences that say who is asking; none where the thing's name is enough.
+        thing: Phrases for the thing.
+    """
+
+    who: Sequence[str]
+    thing: Sequence[str]
+
+
+@dataclass(frozen=True)
+class Phrasebook:
+    """The wordings of one kind of request.
+
+    Attributes:
+        frames: Frames by wording. ``{who}`` stands first or last, apart by one space.
+        routes: Routes by name.
+        slots: A regular expression for each slot; no groups with names.
+    """
+
+    frames: Mapping[str, Sequence[str]]
+    routes: Mapping[str, Route]
+    slots: Mapping[str, str]
+
+    def write(self, rng: np.random.Generator, wording: str, route: str, values: Mapping[str, str]) -> str:
+        """Draws a frame and a route's phrases and fills in the slots."""
+        frame = _pick(rng, self.frames[wording])
+        who = _pick(rng, self.routes[route].who) if self.routes[route].who else ""
+        text = frame.replace("{who}", who).replace("{thing}", _pick(rng, self.routes[route].thing))
+        return " ".join(_PLACE.sub(lambda match: values[match[1]], text).split())
+
+    def read(self, goal: str) -> dict[str, str] | None:
+        """The values of the slots, or None if the goal fits no frame."""
+        for pattern in self._patterns:
+            if match := pattern.fullmatch(goal):
+                return {name.partition("__")[0]: value for name, value in match.groupdict().items() if value is not None}
+        return None
+
+    @cached_property
+    def _patterns(self) -> list[re.Pattern[str]]:
+        who = "|".join(self._pattern(text, f"w{number}") for number, text in enumerate(self._all("who")))
+        thing = "|".join(self._pattern(text, f"t{number}") for number, text in enumerate(self._all("thing")))
+        patterns = []
+        for frame in (frame for frames in self.frames.values() for frame in frames):
+            escaped = self._pattern(frame, "f").replace("<thing>", f"(?:{thing})")
+            escaped = re.sub(r"<who>\\ ", lambda _: f"(?:(?:{who}) )?", escaped)
+            patterns.append(re.compile(re.sub(r"\\ <who>", lambda _: f"(?: (?:{who}))?", escaped)))
+        return patterns
+
+    def _all(self, part: str) -> list[str]:
+        return list(dict.fromkeys(text for route in self.routes.values() for text in getattr(route, part)))
+
+    def _pattern(self, text: str, suffix: str) -> str:
+        """A regular expression for a text; slots become groups whose suffix keeps their names apart."""
+        pieces = _PLACE.split(text)
+        for index in range(0, len(pieces), 2):
+            pieces[index] = re.escape(pieces[index])
+        for index in range(1, len(pieces), 2):
+            name = pieces[index]
+            pieces[index] = f"<{name}>" if name in ("who", "thing") else f"(?P<{name}__{suffix}>{self.slots[name]})"
+        return "".join(pieces)
+
+
+def _pick(rng: np.random.Generator, texts: Sequence[str]) -> str:
+    return texts[int(rng.integers(len(texts)))]

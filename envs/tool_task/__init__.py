@@ -1,0 +1,108 @@
+"""ToolTask: tasks that are solved by calling the operations of a simulated business as tools."""
+
+import importlib
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from agent_gym.agent_env import AgentEnv
+from agent_gym.core import Session, Snapshot, Task, ToolCall
+from agent_gym.errors import ConfigurationError, unknown
+from agent_gym.world import WorldKind, WorldTaskSet, next_call
+
+__all__ = ["WORLDS", "ToolTask"]
+
+WORLDS = {
+    "retail": "agent_gym.envs.worlds.retail:RETAIL",
+}
+"""The worlds by name. A new one is one more line."""
+
+
+class ToolTask(AgentEnv):
+    """Does what people ask of a business, by calling its tools.
+
+    ## Description
+    An episode is one request in words, such as *"My e-mail is ana.castro@inboxly.example. Please cancel the order with the desk
+    lamp, I ordered it by mistake."* The agent looks up who is asking and what about, keeps to the rules of the business, changes
+    what was asked and nothing else, and says that it is done; or it refuses for the right reason. The business is a database in
+    memory with a clock of its own; whatever happens in it, happens through the tools.
+
+    ## Observation
+    ``text`` says it all in words. ``data`` has ``goal``, ``rules``, ``step``, ``max_steps``, ``last`` (``tool``, ``arguments``,
+    ``status`` and ``result`` of the last call, or None) and an empty ``view``.
+
+    ## Actions
+    | tool (retail) | arguments | |
+    |---|---|---|
+    | find_user_by_email | email | reads |
+    | find_users_by_name | name, page? | reads |
+    | get_user | user_id | reads |
+    | list_orders | user_id | reads |
+    | get_order | order_id | reads |
+    | list_products | category, page? | reads |
+    | get_product | product_id | reads |
+    | cancel_order | order_id, reason | changes |
+    | change_address | order_id, address_id | changes |
+    | change_payment | order_id, payment_id | changes |
+    | exchange_item | order_id, item_id, variant_id | changes |
+    | return_item | order_id, item_id | changes |
+    | finish, refuse, hand_over | answer?; reason; reason | close the episode |
+
+    ## Reward
+    +1 for success, -1 for a violation, else 0. With ``shaping="milestones"`` also γΦ'-Φ over the records that must be read and
+    the change that must be made.
+
+    ## Endings
+    *success*: ``finish`` when the database is as the request wants it, nothing else has changed, and order and account were read
+    before the change; or ``refuse`` with the right reason after the record that shows it was read, with nothing changed.
+    *violation*: a forbidden call took effect (what a rule forbids; a change of somebody else's order where two share a name).
+    *failure*: closed with anything else missing or changed. *abstained*: refused or handed over without need.
+    *step_limit*: after 20 steps.
+
+    ## Tasks
+    | family | what is asked | example of a path |
+    |---|---|---|
+    | retail/cancel | cancel an order, for a reason | get_order, get_user, cancel_order, finish |
+    | retail/change_address | send an order to another saved address | find_user_by_email, get_user, list_orders, get_order, change_address, finish |
+    | retail/exchange | another variant of an item | …, get_order, get_product, exchange_item, finish |
+    | retail/refuse | one of these, against one of six rules | …, get_order, refuse |
+    | retail/who_is_it | two people share the name | find_users_by_name, get_user, get_user, list_orders, get_order, … |
+
+    Splits: ``train`` (2,000 tasks a family), ``validation`` (100) and ``test`` (200), both in wordings held out from training,
+    and ``synonyms`` (100), where other verbs are used. No split shares a database with another.
+
+    ## Versions
+    - v0: first version.
+
+    Args:
+        worlds: Names of worlds; all by default.
+        **keywords: Those of `AgentEnv`.
+    """
+
+    def __init__(self, *, worlds: Sequence[str] | None = None, **keywords: Any) -> None:
+        kinds = [_load(name) for name in (WORLDS if worlds is None else worlds)]
+        self._tasks = WorldTaskSet(kinds)
+        tools = {spec.name: spec for kind in kinds for spec in kind.tools}
+        reasons = dict.fromkeys(reason for kind in kinds for reason in kind.reasons)
+        rules = "\n\n".join(kind.rules for kind in kinds)
+        super().__init__(tasks=self._tasks, tools=tuple(tools.values()), reasons=tuple(reasons), rules=rules, **keywords)
+
+    def open(self, task: Task, seed: int, snapshot: Snapshot | None = None) -> Session:
+        """Opens the task's world; everything about it follows from the task, nothing from the seed."""
+        return self._tasks.open(task, snapshot)
+
+    def oracle(self, observations: Sequence[Mapping[str, Any]]) -> ToolCall:
+        """What a perfect agent would call next, from nothing but the observations since the reset."""
+        goal = observations[0]["data"]["goal"]
+        for kind in self._tasks.kinds.values():
+            script = kind.oracle(goal)
+            if script is not None:
+                return next_call(script, observations)
+        raise ConfigurationError(f"no oracle can read the goal {goal!r}")
+
+
+def _load(name: str) -> WorldKind:
+    if name not in WORLDS:
+        raise unknown("world", name, WORLDS)
+    module, _, attribute = WORLDS[name].partition(":")
+    kind: WorldKind = getattr(importlib.import_module(module), attribute)
+    return kind

@@ -1,0 +1,1 @@
+"""The worlds that ship with the package, one folder each."""

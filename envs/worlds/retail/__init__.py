@@ -1,0 +1,53 @@
+"""Retail: a shop with accounts, orders, stock and payments, and the rules its staff must keep to."""
+
+from functools import lru_cache
+from pathlib import Path
+
+from agent_gym.envs.worlds.retail.families import cancel, change_address, exchange, refuse, who_is_it
+from agent_gym.envs.worlds.retail.generate import START, fill
+from agent_gym.envs.worlds.retail.operations import OPERATIONS
+from agent_gym.envs.worlds.retail.rules import RULES
+from agent_gym.world import Base, Schema, Script, World, WorldKind
+
+__all__ = ["RETAIL", "SCHEMA", "build", "read_goal"]
+
+_HERE = Path(__file__).parent
+_REQUESTS = {module.REQUEST.name: module.REQUEST for module in (cancel, change_address, exchange)}
+_FAMILIES = (cancel.FAMILY, change_address.FAMILY, exchange.FAMILY, refuse.FAMILY, who_is_it.FAMILY)
+
+SCHEMA = Schema.parse((_HERE / "schema.sql").read_text(encoding="utf-8"))
+"""The tables."""
+
+
+def build(seed: int) -> Base:
+    """Builds a base database from nothing."""
+    return World.build(SCHEMA, seed, START, lambda world: fill(world, seed))
+
+
+@lru_cache(maxsize=4_096)
+def read_goal(goal: str) -> tuple[str, dict[str, str]] | None:
+    """The request that a goal's words make, and its slots; None for words that no phrasebook has."""
+    for name, request in _REQUESTS.items():
+        if (slots := request.book.read(goal)) is not None:
+            return name, slots
+    return None
+
+
+def _oracle(goal: str) -> Script | None:
+    found = read_goal(goal)
+    return None if found is None else _REQUESTS[found[0]].oracle(found[1])
+
+
+RETAIL = WorldKind(
+    name="retail",
+    schema=SCHEMA,
+    build=build,
+    operations=OPERATIONS,
+    rules=(_HERE / "policy.md").read_text(encoding="utf-8").strip(),
+    reasons=tuple(RULES),
+    families={family.name: family for family in _FAMILIES},
+    tasks={"train": 2_000, "validation": 100, "test": 200, "synonyms": 100},
+    bases={"train": 12, "validation": 4, "test": 6, "synonyms": 4},
+    oracle=_oracle,
+)
+"""The retail world."""

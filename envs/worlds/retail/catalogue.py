@@ -1,0 +1,59 @@
+"""The words of the retail world: names, places, products. All that is generated is put together from these."""
+
+__all__ = [
+    "CATEGORIES",
+    "CITIES",
+    "COLOURS",
+    "DOMAINS",
+    "FAMILY_NAMES",
+    "GIVEN_NAMES",
+    "PRODUCTS",
+    "REASONS",
+    "STREETS",
+    "STYLES",
+    "reason_code",
+]
+
+GIVEN_NAMES = (
+    "Ana", "Björn", "Chloé", "Dario", "Élise", "Fatima", "Grace", "Håkon", "Imani", "José", "Kenji", "Lucía", "Maeve", "Noor",
+    "Óscar", "Priya", "Quentin", "Rosa", "Søren", "Tariq", "Ulla", "Victor", "Wanda", "Zoë",
+)  # fmt: skip
+FAMILY_NAMES = (
+    "Abbott", "Bianchi", "Castro", "D'Angelo", "Eriksen", "Fontaine", "Grünwald", "Hughes", "Ivanova", "Jansen", "Keller", "Lindqvist",
+    "Moreau", "Núñez", "O'Brien", "Patel", "Quispe", "Rossi", "Sørensen", "Tanaka", "Usman", "Vance", "Weiß", "Yilmaz",
+)  # fmt: skip
+DOMAINS = ("inboxly", "northmail", "postbird", "quickbox", "letterhub", "windpost")
+CITIES = (
+    "Boise", "Bristol", "Cádiz", "Denver", "Dublin", "Fresno", "Ghent", "Hamburg", "Köln", "Leeds", "Lyon", "Malmö", "Nairobi",
+    "Osaka", "Porto", "Quito", "Reno", "Sofia", "Tampa", "Turin", "Utrecht", "Vilnius", "Warsaw", "Zürich",
+)  # fmt: skip
+STREETS = (
+    "Alderway", "Birchgate", "Cedarholm", "Damside", "Elmrow", "Ferncourt", "Graniteway", "Hollyfield", "Ironbridge", "Juniperlea",
+    "Kilnyard", "Larkspur", "Millrace", "Northgate", "Orchardside", "Pinecrest", "Quarryhill", "Riverbank", "Stonehill", "Thornfield",
+)  # fmt: skip
+COLOURS = ("black", "blue", "green", "grey", "red", "white", "yellow")
+CATEGORIES = {
+    "clothing": ("rain jacket", "wool sweater", "sun hat", "running shoes"),
+    "home": ("desk lamp", "floor lamp", "wall clock", "door mat"),
+    "kitchen": ("water kettle", "coffee press", "soup pot", "bread box"),
+    "outdoor": ("water bottle", "camping chair", "rain tent", "travel mug"),
+}
+STYLES = {
+    "clothing": ("small", "medium", "large"),
+    "home": ("matt", "glossy", "brushed"),
+    "kitchen": ("compact", "standard", "family"),
+    "outdoor": ("steel", "bamboo", "canvas"),
+}
+PRODUCTS = tuple(name for names in CATEGORIES.values() for name in names)
+
+REASONS = {
+    "ordered_by_mistake": ("I ordered it by mistake", "it was ordered by mistake"),
+    "found_cheaper": ("I found it cheaper elsewhere", "the same thing is cheaper, I found it at another shop"),
+    "no_longer_needed": ("it is no longer needed", "I have no need for it, it is needed no longer"),
+}
+"""What people say, by the reason code under which an order is cancelled."""
+
+
+def reason_code(phrase: str) -> str:
+    """The code for what somebody said."""
+    return next(code for code, phrases in REASONS.items() if phrase in phrases)

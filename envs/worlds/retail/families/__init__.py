@@ -1,0 +1,1 @@
+"""The families of the retail world, one file each."""

@@ -1,0 +1,267 @@
+"""What the retail world can do. Each function is one transaction; its preconditions stand in the tool's description.
+
+The rules of ``policy.md`` are not enforced here: a shop's software lets its staff do what its rules forbid.
+"""
+
+from datetime import UTC, datetime
+from typing import Any
+
+from agent_gym.envs.worlds.retail.generate import DAY
+from agent_gym.envs.worlds.retail.tools import TOOLS
+from agent_gym.world import Conflict, NotFound, Operation, World
+
+__all__ = ["OPERATIONS", "WINDOW_DAYS"]
+
+Record = dict[str, Any]
+
+WINDOW_DAYS = 30
+"""Days after delivery during which the exchange window is open."""
+_PAGE = 5
+_WRITE_TAKES_S = 60
+"""Virtual seconds that a change takes."""
+_PAID_WITH = {"giftcard": "gift card", "visa": "visa", "mastercard": "mastercard", "paypal": "paypal"}
+
+
+# --- Reading ---
+
+
+def find_user_by_email(world: World, email: str) -> Record:
+    users = world.query("SELECT user_id, name, email FROM users WHERE email = ?", (email,))
+    if not users:
+        raise NotFound(f"no account has the e-mail address {email}")
+    return users[0]
+
+
+def find_users_by_name(world: World, name: str, page: int = 1) -> Record:
+    sql = "SELECT user_id, name, email FROM users WHERE name = ? ORDER BY user_id LIMIT ? OFFSET ?"
+    return _paged("users", world.query(sql, (name, _PAGE + 1, (page - 1) * _PAGE)))
+
+
+def get_user(world: World, user_id: str) -> Record:
+    user = world.get("users", user_id)
+    addresses = "SELECT address_id, street, city, zip FROM addresses WHERE user_id = ? ORDER BY address_id"
+    methods = "SELECT payment_id, kind FROM payment_methods WHERE user_id = ? ORDER BY payment_id"
+    orders = world.query("SELECT order_id FROM orders WHERE user_id = ? ORDER BY order_id", (user_id,))
+    return {
+        "user_id": user_id,
+        "name": user["name"],
+        "email": user["email"],
+        "standing": user["standing"],
+        "addresses": world.query(addresses, (user_id,)),
+        "payment_methods": world.query(methods, (user_id,)),
+        "order_ids": [order["order_id"] for order in orders],
+    }
+
+
+def list_orders(world: World, user_id: str) -> Record:
+    world.get("users", user_id)
+    rows = world.query(
+        "SELECT order_id, status, placed_at, products.name AS product FROM orders JOIN items USING (order_id)"
+        " JOIN variants USING (variant_id) JOIN products USING (product_id) WHERE user_id = ? ORDER BY order_id, item_id",
+        (user_id,),
+    )
+    orders: dict[str, Record] = {}
+    for row in rows:
+        blank = {"order_id": row["order_id"], "status": row["status"], "placed_on": _date(row["placed_at"]), "products": []}
+        orders.setdefault(row["order_id"], blank)["products"].append(row["product"])
+    return {"orders": list(orders.values())}
+
+
+def get_order(world: World, order_id: str) -> Record:
+    order = world.get("orders", order_id)
+    address = world.get("addresses", order["address_id"])
+    items = world.query(
+        "SELECT item_id, product_id, products.name AS product, colour, style, finish, state, quantity, items.price_cents"
+        " FROM items JOIN variants USING (variant_id) JOIN products USING (product_id) WHERE order_id = ? ORDER BY item_id",
+        (order_id,),
+    )
+    return {
+        "order_id": order_id,
+        "user_id": order["user_id"],
+        "status": order["status"],
+        "terms": order["terms"],
+        "carrier": order["carrier"],
+        "paid_with": _PAID_WITH[world.get("payment_methods", order["payment_id"])["kind"]],
+        "exchange_window": _window(world, order),
+        "placed_on": _date(order["placed_at"]),
+        "total_cents": sum(item["quantity"] * item["price_cents"] for item in items),
+        "ship_to": _place(address),
+        "items": items,
+    }
+
+
+def list_products(world: World, category: str, page: int = 1) -> Record:
+    sql = "SELECT product_id, name AS product FROM products WHERE category = ? ORDER BY product_id LIMIT ? OFFSET ?"
+    return _paged("products", world.query(sql, (category, _PAGE + 1, (page - 1) * _PAGE)))
+
+
+def get_product(world: World, product_id: str) -> Record:
+    product = world.get("products", product_id)
+    variants = "SELECT variant_id, colour, style, price_cents, stock FROM variants WHERE product_id = ? ORDER BY variant_id"
+    return {
+        "product_id": product_id,
+        "product": product["name"],
+        "category": product["category"],
+        "variants": world.query(variants, (product_id,)),
+    }
+
+
+# --- Changing ---
+
+
+def cancel_order(world: World, order_id: str, reason: str) -> Record:
+    order = _in_status(world, order_id, "pending")
+    refunded = 0
+    for item in world.query("SELECT * FROM items WHERE order_id = ? AND state != 'returned'", (order_id,)):
+        refunded += item["quantity"] * item["price_cents"]
+        _restock(world, item["variant_id"], item["quantity"])
+        world.update("items", item["item_id"], state="cancelled")
+    world.update("orders", order_id, status="cancelled", cancel_reason=reason)
+    _book(world, order, -refunded)
+    _done(world, "cancel_order", order_id)
+    return {"order_id": order_id, "status": "cancelled", "refunded_cents": refunded}
+
+
+def change_address(world: World, order_id: str, address_id: str) -> Record:
+    order = _in_status(world, order_id, "pending")
+    address = world.get("addresses", address_id)
+    if address["user_id"] != order["user_id"]:
+        raise Conflict(f"address {address_id} is not saved in the account that owns order {order_id}")
+    if address_id == order["address_id"]:
+        raise Conflict(f"order {order_id} goes to address {address_id} already")
+    world.update("orders", order_id, address_id=address_id)
+    _done(world, "change_address", order_id)
+    return {"order_id": order_id, "ship_to": _place(address)}
+
+
+def change_payment(world: World, order_id: str, payment_id: str) -> Record:
+    order = _in_status(world, order_id, "pending")
+    method = world.get("payment_methods", payment_id)
+    if method["user_id"] != order["user_id"]:
+        raise Conflict(f"payment method {payment_id} does not belong to the account that owns order {order_id}")
+    if payment_id == order["payment_id"]:
+        raise Conflict(f"order {order_id} is paid with {payment_id} already")
+    total = _paid(world, order_id)
+    _book(world, order, -total)
+    world.update("orders", order_id, payment_id=payment_id)
+    _book(world, {**order, "payment_id": payment_id}, total)
+    _done(world, "change_payment", order_id)
+    return {"order_id": order_id, "paid_with": _PAID_WITH[method["kind"]]}
+
+
+def exchange_item(world: World, order_id: str, item_id: str, variant_id: str) -> Record:
+    order = _in_status(world, order_id, "delivered")
+    item = _item_of(world, order_id, item_id)
+    old, new = world.get("variants", item["variant_id"]), world.get("variants", variant_id)
+    if new["product_id"] != old["product_id"]:
+        raise Conflict(f"variant {variant_id} belongs to another product than item {item_id}")
+    if variant_id == old["variant_id"]:
+        raise Conflict(f"item {item_id} is of variant {variant_id} already")
+    if new["stock"] < item["quantity"]:
+        raise Conflict(f"variant {variant_id}: {new['stock']} in stock, {item['quantity']} needed")
+    difference = item["quantity"] * (new["price_cents"] - item["price_cents"])
+    _restock(world, old["variant_id"], item["quantity"])
+    _restock(world, variant_id, -item["quantity"])
+    world.update("items", item_id, variant_id=variant_id, price_cents=new["price_cents"], state="exchanged")
+    _book(world, order, difference)
+    _done(world, "exchange_item", order_id)
+    return {"item_id": item_id, "colour": new["colour"], "style": new["style"], "difference_cents": difference}
+
+
+def return_item(world: World, order_id: str, item_id: str) -> Record:
+    order = _in_status(world, order_id, "delivered")
+    item = _item_of(world, order_id, item_id)
+    refunded = item["quantity"] * item["price_cents"]
+    _restock(world, item["variant_id"], item["quantity"])
+    world.update("items", item_id, state="returned")
+    world.insert("returns", return_id=world.new_id("R"), item_id=item_id, order_id=order_id, booked_at=world.clock)
+    _book(world, order, -refunded)
+    _done(world, "return_item", order_id)
+    return {"item_id": item_id, "state": "returned", "refunded_cents": refunded}
+
+
+# --- Shared steps ---
+
+
+def _in_status(world: World, order_id: str, status: str) -> Record:
+    order = world.get("orders", order_id)
+    if order["status"] != status:
+        raise Conflict(f"order {order_id} is {order['status']}, not {status}")
+    return order
+
+
+def _item_of(world: World, order_id: str, item_id: str) -> Record:
+    item = world.get("items", item_id)
+    if item["order_id"] != order_id:
+        raise Conflict(f"item {item_id} is not in order {order_id}")
+    if item["state"] == "returned":
+        raise Conflict(f"item {item_id} was returned already")
+    return item
+
+
+def _restock(world: World, variant_id: str, quantity: int) -> None:
+    world.update("variants", variant_id, stock=world.get("variants", variant_id)["stock"] + quantity)
+
+
+def _book(world: World, order: Record, cents: int) -> None:
+    """Books a charge (above 0) or a refund (below 0) on the order's payment method."""
+    if cents:
+        world.insert(
+            "payments",
+            entry_id=world.new_id("E"),
+            order_id=order["order_id"],
+            payment_id=order["payment_id"],
+            kind="charge" if cents > 0 else "refund",
+            amount_cents=abs(cents),
+            booked_at=world.clock,
+        )
+
+
+def _paid(world: World, order_id: str) -> int:
+    entries = world.query("SELECT kind, amount_cents FROM payments WHERE order_id = ?", (order_id,))
+    return sum(entry["amount_cents"] if entry["kind"] == "charge" else -entry["amount_cents"] for entry in entries)
+
+
+def _done(world: World, operation: str, order_id: str) -> None:
+    world.insert("log_operations", entry_id=world.new_id("L"), operation=operation, order_id=order_id, booked_at=world.clock)
+    world.advance(_WRITE_TAKES_S)
+
+
+def _paged(field: str, rows: list[Record]) -> Record:
+    return {field: rows[:_PAGE], "more": len(rows) > _PAGE}
+
+
+def _place(address: Record) -> Record:
+    return {"street": address["street"], "city": address["city"], "zip": address["zip"]}
+
+
+def _window(world: World, order: Record) -> str:
+    if order["delivered_at"] is None:
+        return "not yet"
+    return "open" if world.clock - order["delivered_at"] <= WINDOW_DAYS * DAY else "closed"
+
+
+def _date(seconds: int) -> str:
+    return datetime.fromtimestamp(seconds, UTC).date().isoformat()
+
+
+_FUNCTIONS = (
+    find_user_by_email,
+    find_users_by_name,
+    get_user,
+    list_orders,
+    get_order,
+    list_products,
+    get_product,
+    cancel_order,
+    change_address,
+    change_payment,
+    exchange_item,
+    return_item,
+)
+_LISTINGS = {"find_users_by_name": "users", "list_orders": "orders", "list_products": "products"}
+
+OPERATIONS = {
+    spec.name: Operation(spec, function, _LISTINGS.get(spec.name, "")) for spec, function in zip(TOOLS, _FUNCTIONS, strict=True)
+}
+"""The operations by name, in the order of their tools."""

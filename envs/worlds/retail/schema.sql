@@ -1,0 +1,83 @@
+-- The tables of the retail world. Money is integer cents, time is integer seconds. Tables named log_… only log.
+CREATE TABLE users (
+    user_id TEXT PRIMARY KEY,
+    name TEXT NOT NULL,
+    email TEXT NOT NULL UNIQUE,
+    standing TEXT NOT NULL CHECK (standing IN ('good', 'new', 'trusted', 'on hold'))
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE addresses (
+    address_id TEXT PRIMARY KEY,
+    user_id TEXT NOT NULL REFERENCES users,
+    street TEXT NOT NULL,
+    city TEXT NOT NULL,
+    zip TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE payment_methods (
+    payment_id TEXT PRIMARY KEY,
+    user_id TEXT NOT NULL REFERENCES users,
+    kind TEXT NOT NULL CHECK (kind IN ('visa', 'mastercard', 'paypal', 'giftcard'))
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE products (
+    product_id TEXT PRIMARY KEY,
+    name TEXT NOT NULL UNIQUE,
+    category TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE variants (
+    variant_id TEXT PRIMARY KEY,
+    product_id TEXT NOT NULL REFERENCES products,
+    colour TEXT NOT NULL,
+    style TEXT NOT NULL,
+    price_cents INTEGER NOT NULL CHECK (price_cents > 0),
+    stock INTEGER NOT NULL CHECK (stock >= 0),
+    UNIQUE (product_id, colour, style)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE orders (
+    order_id TEXT PRIMARY KEY,
+    user_id TEXT NOT NULL REFERENCES users,
+    address_id TEXT NOT NULL REFERENCES addresses,
+    payment_id TEXT NOT NULL REFERENCES payment_methods,
+    status TEXT NOT NULL CHECK (status IN ('pending', 'shipped', 'delivered', 'cancelled')),
+    terms TEXT NOT NULL CHECK (terms IN ('regular', 'discounted', 'final sale')),
+    carrier TEXT NOT NULL CHECK (carrier IN ('parcel', 'courier', 'freight')),
+    placed_at INTEGER NOT NULL,
+    delivered_at INTEGER,
+    cancel_reason TEXT
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE items (
+    item_id TEXT PRIMARY KEY,
+    order_id TEXT NOT NULL REFERENCES orders,
+    variant_id TEXT NOT NULL REFERENCES variants,
+    quantity INTEGER NOT NULL CHECK (quantity > 0),
+    price_cents INTEGER NOT NULL CHECK (price_cents > 0),
+    finish TEXT NOT NULL CHECK (finish IN ('plain', 'wrapped', 'engraved')),
+    state TEXT NOT NULL CHECK (state IN ('kept', 'exchanged', 'returned', 'cancelled'))
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE payments (
+    entry_id TEXT PRIMARY KEY,
+    order_id TEXT NOT NULL REFERENCES orders,
+    payment_id TEXT NOT NULL REFERENCES payment_methods,
+    kind TEXT NOT NULL CHECK (kind IN ('charge', 'refund')),
+    amount_cents INTEGER NOT NULL CHECK (amount_cents > 0),
+    booked_at INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE returns (
+    return_id TEXT PRIMARY KEY,
+    item_id TEXT NOT NULL UNIQUE REFERENCES items,
+    order_id TEXT NOT NULL REFERENCES orders,
+    booked_at INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE log_operations (
+    entry_id TEXT PRIMARY KEY,
+    operation TEXT NOT NULL,
+    order_id TEXT NOT NULL,
+    booked_at INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;

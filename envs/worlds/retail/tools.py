@@ -1,0 +1,171 @@
+"""The tools of the retail world as the agent sees them: descriptions with their preconditions, parameters, results."""
+
+from typing import Any
+
+from agent_gym.core import ToolSpec
+from agent_gym.envs.worlds.retail.catalogue import CATEGORIES, REASONS
+
+__all__ = ["TOOLS"]
+
+Schema = dict[str, Any]
+
+_PATTERNS = {
+    "order_id": r"^W\d{7}$",
+    "user_id": r"^U\d{7}$",
+    "item_id": r"^I\d{7}$",
+    "product_id": r"^P\d{7}$",
+    "variant_id": r"^V\d{7}$",
+    "address_id": r"^A\d{7}$",
+    "payment_id": r"^M\d{7}$",
+    "email": r"^[a-z0-9._+-]+@[a-z0-9-]+(\.[a-z0-9-]+)+$",
+    "name": r"^[A-ZÀ-Þ][A-Za-zÀ-ÿ'’-]+ [A-ZÀ-Þ][A-Za-zÀ-ÿ'’-]+$",
+}
+_TEXT: Schema = {"type": "string"}
+_WHOLE: Schema = {"type": "integer"}
+_PAGE: Schema = {"type": "integer", "minimum": 1, "maximum": 100, "description": "Which page of five rows; the first by default."}
+
+
+def _entity(kind: str) -> Schema:
+    return {"type": "string", "pattern": _PATTERNS[kind], "x-entity": kind}
+
+
+def _object(optional: tuple[str, ...] = (), **properties: Schema) -> Schema:
+    required = [name for name in properties if name not in optional]
+    return {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
+
+
+def _rows(**properties: Schema) -> Schema:
+    return {"type": "array", "items": _object(**properties)}
+
+
+def _ids(kind: str) -> Schema:
+    return {"type": "string", "pattern": _PATTERNS[kind]}
+
+
+def _tool(name: str, description: str, parameters: Schema, result: Schema, *, writes: bool = False, destroys: bool = False) -> ToolSpec:
+    hints = {"readOnlyHint": not writes, "destructiveHint": destroys, "idempotentHint": not writes, "openWorldHint": False}
+    return ToolSpec(name=name, description=description, parameters=parameters, output_schema=result, annotations=hints)
+
+
+_PERSON = {"user_id": _ids("user_id"), "name": _TEXT, "email": _TEXT}
+_PLACE = {"street": _TEXT, "city": _TEXT, "zip": _TEXT}
+_ITEM = {
+    "item_id": _ids("item_id"),
+    "product_id": _ids("product_id"),
+    "product": _TEXT,
+    "colour": _TEXT,
+    "style": _TEXT,
+    "finish": _TEXT,
+    "state": _TEXT,
+    "quantity": _WHOLE,
+    "price_cents": _WHOLE,
+}
+
+TOOLS = (
+    _tool(
+        "find_user_by_email",
+        "Finds the account with an e-mail address.",
+        _object(email=_entity("email")),
+        _object(**_PERSON),
+    ),
+    _tool(
+        "find_users_by_name",
+        "Lists everybody with a first and last name, five a page; several people may share one.",
+        _object(("page",), name=_entity("name"), page=_PAGE),
+        _object(users=_rows(**_PERSON), more={"type": "boolean"}),
+    ),
+    _tool(
+        "get_user",
+        "Reads an account: its standing, saved addresses, payment methods, and the ids of its orders.",
+        _object(user_id=_entity("user_id")),
+        _object(
+            **_PERSON,
+            standing=_TEXT,
+            addresses=_rows(address_id=_ids("address_id"), **_PLACE),
+            payment_methods=_rows(payment_id=_ids("payment_id"), kind=_TEXT),
+            order_ids={"type": "array", "items": _ids("order_id")},
+        ),
+    ),
+    _tool(
+        "list_orders",
+        "Lists an account's orders and the products in each.",
+        _object(user_id=_entity("user_id")),
+        _object(
+            orders=_rows(order_id=_ids("order_id"), status=_TEXT, placed_on=_TEXT, products={"type": "array", "items": _TEXT}),
+        ),
+    ),
+    _tool(
+        "get_order",
+        "Reads an order: status, terms, carrier, how it was paid, where it goes, whether its exchange window is open, and its items.",
+        _object(order_id=_entity("order_id")),
+        _object(
+            order_id=_ids("order_id"),
+            user_id=_ids("user_id"),
+            status=_TEXT,
+            terms=_TEXT,
+            carrier=_TEXT,
+            paid_with=_TEXT,
+            exchange_window=_TEXT,
+            placed_on=_TEXT,
+            total_cents=_WHOLE,
+            ship_to=_object(**_PLACE),
+            items=_rows(**_ITEM),
+        ),
+    ),
+    _tool(
+        "list_products",
+        "Lists the products of a category, five a page.",
+        _object(("page",), category={"type": "string", "enum": list(CATEGORIES)}, page=_PAGE),
+        _object(products=_rows(product_id=_ids("product_id"), product=_TEXT), more={"type": "boolean"}),
+    ),
+    _tool(
+        "get_product",
+        "Reads a product and its variants: colour, style, price and stock of each.",
+        _object(product_id=_entity("product_id")),
+        _object(
+            product_id=_ids("product_id"),
+            product=_TEXT,
+            category=_TEXT,
+            variants=_rows(variant_id=_ids("variant_id"), colour=_TEXT, style=_TEXT, price_cents=_WHOLE, stock=_WHOLE),
+        ),
+    ),
+    _tool(
+        "cancel_order",
+        "Cancels a pending order as a whole: refunds what was paid and puts its items back into stock. Needs status pending.",
+        _object(order_id=_entity("order_id"), reason={"type": "string", "enum": list(REASONS)}),
+        _object(order_id=_ids("order_id"), status=_TEXT, refunded_cents=_WHOLE),
+        writes=True,
+        destroys=True,
+    ),
+    _tool(
+        "change_address",
+        "Sends a pending order to another address saved in its owner's account. Needs status pending and a different address.",
+        _object(order_id=_entity("order_id"), address_id=_entity("address_id")),
+        _object(order_id=_ids("order_id"), ship_to=_object(**_PLACE)),
+        writes=True,
+    ),
+    _tool(
+        "change_payment",
+        "Moves what a pending order cost to another payment method of its owner. Needs status pending and a different method.",
+        _object(order_id=_entity("order_id"), payment_id=_entity("payment_id")),
+        _object(order_id=_ids("order_id"), paid_with=_TEXT),
+        writes=True,
+    ),
+    _tool(
+        "exchange_item",
+        "Exchanges an item of a delivered order for another variant of the same product and books the difference in price. Needs "
+        "status delivered, an item not yet returned, a different variant, and stock for the item's quantity.",
+        _object(order_id=_entity("order_id"), item_id=_entity("item_id"), variant_id=_entity("variant_id")),
+        _object(item_id=_ids("item_id"), colour=_TEXT, style=_TEXT, difference_cents=_WHOLE),
+        writes=True,
+    ),
+    _tool(
+        "return_item",
+        "Takes back an item of a delivered order: refunds its price and puts it into stock. Needs status delivered and an item not "
+        "yet returned.",
+        _object(order_id=_entity("order_id"), item_id=_entity("item_id")),
+        _object(item_id=_ids("item_id"), state=_TEXT, refunded_cents=_WHOLE),
+        writes=True,
+        destroys=True,
+    ),
+)
