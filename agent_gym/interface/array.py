@@ -91,7 +91,7 @@ class ArrayInterface(Interface):
     def _encode(self, data: dict[str, Any], info: dict[str, Any]) -> dict[str, Any]:
         if self._encoder is None:
             self._begin()
-        assert self._encoder is not None  # noqa: S101 - begun above
+        assert self._encoder is not None
         self._seen.append({key: data[key] for key in ("step", "max_steps", "last")})
         encoded = self._encoder.encode(data)
         self._mask = encoded["action_mask"].copy()

@@ -40,7 +40,7 @@ class Interface(gymnasium.Env[Any, Any]):
     @property
     def _inner(self) -> AgentEnv:
         env = self.rich.unwrapped
-        assert isinstance(env, AgentEnv)  # noqa: S101 - held by the constructor
+        assert isinstance(env, AgentEnv)
         return env
 
     def render(self) -> Any:

@@ -1,6 +1,7 @@
 """Words and hashed bags of words: features with no vocabulary and no fitting, equal on every machine."""
 
 import functools
+import itertools
 import re
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
@@ -76,7 +77,7 @@ def bag(words: Sequence[str], size: int, bigrams: bool = False) -> NDArray[np.fl
     """
     grams: list[str] = list(words)
     if bigrams:
-        grams += [f"{a} {b}" for a, b in zip(words, words[1:], strict=False)]
+        grams += [f"{a} {b}" for a, b in itertools.pairwise(words)]
     if not grams:
         return np.zeros(size, np.float32)
     slots = np.array([_slot(gram, size) for gram in grams])

@@ -62,8 +62,8 @@ class _SmallTasks(TaskSet):
 
 
 class _SmallSession(Session):
-    def __init__(self, task: Task, snapshot: Snapshot | None) -> None:
-        self.tools = (_LOOK, _SWITCH, *_DEFECTS.values())
+    def __init__(self, task: Task, tools: Sequence[ToolSpec], snapshot: Snapshot | None) -> None:
+        self.tools = tools
         self._task = task
         self._off: list[int] = list(snapshot["off"]) if snapshot else []
         self._stop = threading.Event()
@@ -125,8 +125,8 @@ class SmallTask(AgentEnv):
     """Four rooms, four lamps.
 
     Description:
-        One lamp has to be switched off; `look` tells which room has it. Six further tools misbehave, each in its way: they are
-        there to try what an environment, a wrapper or a runner survives.
+        One lamp has to be switched off; `look` tells which room has it. With ``defects=True`` there are six further tools that
+        misbehave, each in its way, to try what an environment, a wrapper or a runner survives.
 
     Observation:
         ``data["view"]["off"]``: the rooms whose lamp is off.
@@ -152,18 +152,20 @@ class SmallTask(AgentEnv):
 
     Args:
         savable: Whether sessions can be saved, or states are restored by making the calls again.
+        defects: Whether the tools that misbehave are offered.
         **keywords: `AgentEnv`'s.
     """
 
     version: ClassVar[str] = "1"
 
-    def __init__(self, *, savable: bool = True, **keywords: Any) -> None:
+    def __init__(self, *, savable: bool = True, defects: bool = False, **keywords: Any) -> None:
         self._session_type = _SavableSession if savable else _SmallSession
-        super().__init__(tasks=_SmallTasks(), tools=(_LOOK, _SWITCH, *_DEFECTS.values()), **keywords)
+        self._tools = (_LOOK, _SWITCH, *(_DEFECTS.values() if defects else ()))
+        super().__init__(tasks=_SmallTasks(), tools=self._tools, **keywords)
 
     def open(self, task: Task, seed: int, snapshot: Snapshot | None = None) -> Session:  # noqa: ARG002 - nothing else is drawn
         """A session of four rooms."""
-        return self._session_type(task, snapshot)
+        return self._session_type(task, self._tools, snapshot)
 
     def oracle(self, observations: Sequence[Mapping[str, Any]]) -> ToolCall:
         """Looks into the rooms in turn, switches off the lamp that the goal names, and finishes."""
