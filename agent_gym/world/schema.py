@@ -10,7 +10,7 @@ import orjson
 
 from agent_gym.errors import ConfigurationError
 
-__all__ = ["LOG_PREFIX", "Base", "Row", "Schema", "Table", "row_digest"]
+__all__ = ["LOG_PREFIX", "Base", "Ids", "Row", "Schema", "Table", "row_digest"]
 
 LOG_PREFIX = "log_"
 """A table whose name begins so only logs: it is left out of changes and digests."""
@@ -103,6 +103,27 @@ class Base:
     clock: int
     seed: int
     serial: int
+
+
+class Ids:
+    """Ids of seven digits behind a prefix: they look drawn, and ten million come before one comes twice.
+
+    Args:
+        seed: Where they start.
+        serial: How many have been given out.
+    """
+
+    _SPACE = 10_000_000
+    _STEP = 7_368_787  # coprime to ten, so that its multiples run through all of the space
+
+    def __init__(self, seed: int, serial: int = 0) -> None:
+        self.seed = seed % self._SPACE
+        self.serial = serial
+
+    def new(self, prefix: str) -> str:
+        """The next one."""
+        self.serial += 1
+        return f"{prefix}{(self.seed + self.serial * self._STEP) % self._SPACE:07d}"
 
 
 def row_digest(table: str, row: Sequence[Any]) -> int:

@@ -1,9 +1,12 @@
 """The tasks of worlds: ids, splits, bases, and how a task is made from its id alone."""
 
+import weakref
 from collections.abc import Sequence
 from functools import lru_cache
+from threading import Lock
+from typing import Any
 
-from agent_gym.core import Session, Snapshot, Task, TaskSet
+from agent_gym.core import Change, Session, Snapshot, Task, TaskSet
 from agent_gym.core.seeding import derive, derive_seed
 from agent_gym.errors import ConfigurationError, unknown
 from agent_gym.world.doors import WorldSession
@@ -28,6 +31,9 @@ class WorldTaskSet(TaskSet):
             raise ConfigurationError("a task set needs at least one world")
         self.kinds = {kind.name: kind for kind in kinds}
         self._base = lru_cache(maxsize=64)(self._build)
+        self._drafting: dict[tuple[str, str, int], World] = {}
+        self._lock = Lock()
+        weakref.finalize(self, _close_all, self._drafting)
 
     def splits(self) -> Sequence[str]:
         """The names of the splits, in the order in which the worlds name them."""
@@ -52,13 +58,10 @@ class WorldTaskSet(TaskSet):
         kind, name, split, number = self._parse(task_id)
         family = kind.families[name]
         index = number % kind.bases[split]
-        world = World(kind.schema, self._base(kind.name, split, index))
-        try:
-            with world.transaction():
-                draft = family.draft(world, derive("task", task_id), split)
-            setup = [_own_row(kind, change.where, change.key, change.before, change.after) for change in world.changes()]
-        finally:
-            world.close()
+        world = self._drafting_world(kind, split, index)
+        with world.transaction(trial=True):
+            draft = family.draft(world, derive("task", task_id), split)
+            setup = [_own_row(kind, change) for change in world.changes()]
         return Task(
             id=task_id,
             type=f"{kind.name}/{name}",
@@ -89,7 +92,18 @@ class WorldTaskSet(TaskSet):
 
     def clear_cache(self) -> None:
         """Forgets every base database."""
-        self._base.cache_clear()
+        with self._lock:
+            self._base.cache_clear()
+            _close_all(self._drafting)
+
+    def _drafting_world(self, kind: WorldKind, split: str, index: int) -> World:
+        """A world on a base, kept so that tasks are drawn up on it in trials, each of which is undone."""
+        place = (kind.name, split, index)
+        with self._lock:
+            world = self._drafting.get(place)
+            if world is None:
+                world = self._drafting[place] = World(kind.schema, self._base(*place))
+            return world
 
     def _build(self, world: str, split: str, index: int) -> Base:
         return self.kinds[world].build(derive_seed("base", world, split, index))
@@ -106,7 +120,13 @@ class WorldTaskSet(TaskSet):
         return kind, parts[1], parts[2], int(number)
 
 
-def _own_row(kind: WorldKind, table: str, key: str, before: object, after: object) -> list[object]:
-    if not isinstance(before, dict) or not isinstance(after, dict):
-        raise ConfigurationError(f"{kind.name}: a task's own rows change rows of the base, they add and remove none ({table} {key})")
-    return [table, key, {column: value for column, value in after.items() if value != before[column]}]
+def _own_row(kind: WorldKind, change: Change) -> list[Any]:
+    if change.before is None or change.after is None:
+        raise ConfigurationError(f"{kind.name}: a task's own rows change rows of its base; they add and remove none ({change.key})")
+    return [change.where, change.key, {name: value for name, value in change.after.items() if value != change.before[name]}]
+
+
+def _close_all(worlds: dict[tuple[str, str, int], World]) -> None:
+    for world in worlds.values():
+        world.close()
+    worlds.clear()

@@ -16,14 +16,11 @@ from typing import Any
 from agent_gym.core import Change, Snapshot
 from agent_gym.errors import ConfigurationError
 from agent_gym.world.operations import DeadlinePassed, NotFound
-from agent_gym.world.schema import Base, Row, Schema, Table, row_digest
+from agent_gym.world.schema import Base, Ids, Row, Schema, Table, row_digest
 
 __all__ = ["World"]
 
 _MODULUS = 1 << 128
-_ID_STEP = 7_368_787
-"""Coprime to ten, so that ``seed + serial * step`` runs through every seven-digit number once before any comes twice."""
-_ID_SPACE = 10_000_000
 _PROGRESS_EVERY = 2_000
 """SQLite instructions between two looks at the deadline; well below a millisecond."""
 
@@ -44,8 +41,7 @@ class World:
     def __init__(self, schema: Schema, base: Base) -> None:
         self.schema = schema
         self.clock = base.clock
-        self._seed = base.seed
-        self._serial = base.serial
+        self._ids = Ids(base.seed, base.serial)
         self._digest = self._start = base.digest
         self._changes: _Changes = {}
         self._lock = RLock()
@@ -57,24 +53,27 @@ class World:
         self._connection.set_progress_handler(self._late, _PROGRESS_EVERY)
 
     @classmethod
-    def build(cls, schema: Schema, seed: int, clock: int, fill: Callable[["World"], None]) -> Base:
+    def build(cls, schema: Schema, seed: int, clock: int, rows: Callable[[Ids], Mapping[str, Sequence[Mapping[str, Any]]]]) -> Base:
         """Builds a base database from nothing.
 
         Args:
             schema: Its tables.
             seed: What its ids are drawn from.
             clock: Virtual seconds at which it stands.
-            fill: Inserts the rows, inside one transaction.
+            rows: Gives the rows by table, tables that others refer to first. Every row of a table has the same columns.
         """
-        empty = sqlite3.connect(":memory:")
-        empty.executescript(f"PRAGMA page_size = 1024; {schema.sql}")
-        world = cls(schema, Base(empty.serialize(), 0, clock, seed % _ID_SPACE, 0))
-        empty.close()
-        with world.transaction():
-            fill(world)
-        base = world.base()
-        world.close()
-        return base
+        ids = Ids(seed)
+        connection = sqlite3.connect(":memory:")
+        connection.executescript(f"PRAGMA page_size = 1024; PRAGMA foreign_keys = ON; {schema.sql}")
+        with connection:
+            for table, records in rows(ids).items():
+                columns = list(records[0])
+                marks = ", ".join(f":{column}" for column in columns)
+                connection.executemany(f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({marks})", records)
+        digest = _full_digest(schema, connection.execute)
+        image = connection.serialize()
+        connection.close()
+        return Base(image, digest, clock, ids.seed, ids.serial)
 
     def _load(self, image: bytes) -> None:
         self._connection.deserialize(image)
@@ -117,11 +116,12 @@ class World:
     # --- Writing ---
 
     @contextmanager
-    def transaction(self, deadline: float = math.inf) -> Iterator[None]:
+    def transaction(self, deadline: float = math.inf, *, trial: bool = False) -> Iterator[None]:
         """One operation: everything in it happens, or nothing of it does.
 
         Args:
             deadline: Seconds of `time.monotonic` past which every read and write raises.
+            trial: Undo everything at the end in any case; what `changes` says inside is what would have happened.
 
         Raises:
             DeadlinePassed: From reads and writes inside; everything is then as it was before.
@@ -129,20 +129,20 @@ class World:
         with self._lock:
             if self._writable:
                 raise RuntimeError("a transaction is already open; operations do not nest")
-            before = (self._digest, self.clock, self._serial, dict(self._changes))
+            before = (self._digest, self.clock, self._ids.serial, dict(self._changes))
             self._writable, self._deadline, self._interrupted = True, deadline, False
             done = False
             try:
                 yield
-                if self._connection.in_transaction:
+                if self._connection.in_transaction and not trial:
                     self._execute("COMMIT")
-                done = True
+                done = not trial
             finally:
                 self._writable, self._deadline, self._interrupted = False, math.inf, False
                 if not done:
                     if self._connection.in_transaction:
                         self._connection.execute("ROLLBACK")
-                    self._digest, self.clock, self._serial, self._changes = before
+                    self._digest, self.clock, self._ids.serial, self._changes = before
 
     def insert(self, table: str, **columns: Any) -> None:
         """Adds a row.
@@ -188,8 +188,7 @@ class World:
     def new_id(self, prefix: str) -> str:
         """The next id: the prefix and seven digits, never the same twice in a world and what is forked from it."""
         self._check_writable()
-        self._serial += 1
-        return f"{prefix}{(self._seed + self._serial * _ID_STEP) % _ID_SPACE:07d}"
+        return self._ids.new(prefix)
 
     def advance(self, seconds: int) -> None:
         """Moves the virtual clock forward."""
@@ -207,13 +206,7 @@ class World:
     def recomputed_digest(self) -> str:
         """What `digest` must equal, from a full read of the database."""
         with self._lock:
-            total = sum(
-                row_digest(table.name, row)
-                for table in self.schema.tables.values()
-                if not table.logs
-                for row in self._execute(f"SELECT * FROM {table.name}")
-            )
-        return f"{total % _MODULUS:032x}"
+            return f"{_full_digest(self.schema, self._execute):032x}"
 
     def changes(self) -> list[Change]:
         """What differs from the start, row by row, sorted by table and key; a row that was put back is no change."""
@@ -231,7 +224,7 @@ class World:
     def base(self) -> Base:
         """The present state as a base to open other worlds on."""
         with self._lock:
-            return Base(self._connection.serialize(), self._digest, self.clock, self._seed, self._serial)
+            return Base(self._connection.serialize(), self._digest, self.clock, self._ids.seed, self._ids.serial)
 
     def fork(self) -> "World":
         """An independent copy: same rows, clock, ids and changes."""
@@ -259,7 +252,7 @@ class World:
         with self._lock:
             self._load(base64.b64decode(snapshot["image"]))
             self._digest, self._start = int(snapshot["digest"], 16), int(snapshot["start"], 16)
-            self.clock, self._seed, self._serial = snapshot["clock"], snapshot["seed"], snapshot["serial"]
+            self.clock, self._ids = snapshot["clock"], Ids(snapshot["seed"], snapshot["serial"])
             self._changes = {(name, key): (_row(before), _row(after)) for name, key, before, after in snapshot["changes"]}
 
     def diff(self, other: "World") -> list[Change]:
@@ -356,6 +349,11 @@ class World:
 
     def _keys(self, table: Table) -> set[str]:
         return {row[0] for row in self._execute(f"SELECT {table.key} FROM {table.name}")}
+
+
+def _full_digest(schema: Schema, execute: Callable[[str], sqlite3.Cursor]) -> int:
+    tables = [name for name, table in schema.tables.items() if not table.logs]
+    return sum(row_digest(name, row) for name in tables for row in execute(f"SELECT * FROM {name}")) % _MODULUS
 
 
 def _row(values: Sequence[Any] | None) -> Row | None:

@@ -42,7 +42,6 @@ class ToolTask(AgentEnv):
     | get_product | product_id | reads |
     | cancel_order | order_id, reason | changes |
     | change_address | order_id, address_id | changes |
-    | change_payment | order_id, payment_id | changes |
     | exchange_item | order_id, item_id, variant_id | changes |
     | return_item | order_id, item_id | changes |
     | finish, refuse, hand_over | answer?; reason; reason | close the episode |
@@ -59,13 +58,13 @@ class ToolTask(AgentEnv):
     *step_limit*: after 20 steps.
 
     ## Tasks
-    | family | what is asked | example of a path |
+    | family | what is asked | a path |
     |---|---|---|
     | retail/cancel | cancel an order, for a reason | get_order, get_user, cancel_order, finish |
-    | retail/change_address | send an order to another saved address | find_user_by_email, get_user, list_orders, get_order, change_address, finish |
-    | retail/exchange | another variant of an item | …, get_order, get_product, exchange_item, finish |
-    | retail/refuse | one of these, against one of six rules | …, get_order, refuse |
-    | retail/who_is_it | two people share the name | find_users_by_name, get_user, get_user, list_orders, get_order, … |
+    | retail/change_address | send an order to another saved address | get_order, get_user, change_address, finish |
+    | retail/exchange | another variant of an item | ..., get_order, get_product, exchange_item, finish |
+    | retail/refuse | one of these, against one of six rules | find_user_by_email, get_user, list_orders, get_order, refuse |
+    | retail/who_is_it | one of these, by one of two of that name | find_users_by_name, get_user, get_user, list_orders, ... |
 
     Splits: ``train`` (2,000 tasks a family), ``validation`` (100) and ``test`` (200), both in wordings held out from training,
     and ``synonyms`` (100), where other verbs are used. No split shares a database with another.
@@ -86,7 +85,7 @@ class ToolTask(AgentEnv):
         rules = "\n\n".join(kind.rules for kind in kinds)
         super().__init__(tasks=self._tasks, tools=tuple(tools.values()), reasons=tuple(reasons), rules=rules, **keywords)
 
-    def open(self, task: Task, seed: int, snapshot: Snapshot | None = None) -> Session:
+    def open(self, task: Task, seed: int, snapshot: Snapshot | None = None) -> Session:  # noqa: ARG002 - nothing is drawn here
         """Opens the task's world; everything about it follows from the task, nothing from the seed."""
         return self._tasks.open(task, snapshot)
 

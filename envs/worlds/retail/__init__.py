@@ -4,7 +4,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from agent_gym.envs.worlds.retail.families import cancel, change_address, exchange, refuse, who_is_it
-from agent_gym.envs.worlds.retail.generate import START, fill
+from agent_gym.envs.worlds.retail.generate import START, rows
 from agent_gym.envs.worlds.retail.operations import OPERATIONS
 from agent_gym.envs.worlds.retail.rules import RULES
 from agent_gym.world import Base, Schema, Script, World, WorldKind
@@ -21,7 +21,7 @@ SCHEMA = Schema.parse((_HERE / "schema.sql").read_text(encoding="utf-8"))
 
 def build(seed: int) -> Base:
     """Builds a base database from nothing."""
-    return World.build(SCHEMA, seed, START, lambda world: fill(world, seed))
+    return World.build(SCHEMA, seed, START, lambda ids: rows(ids, seed))
 
 
 @lru_cache(maxsize=4_096)

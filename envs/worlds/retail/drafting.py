@@ -140,7 +140,9 @@ def compose(
 
 def _named(world: World, rng: np.random.Generator, route: str, target: Target) -> dict[str, str]:
     """The slots of a route, each checked to name one account and one order."""
-    item = world.query("SELECT name FROM items JOIN variants USING (variant_id) JOIN products USING (product_id) WHERE item_id = ?", (target.item_id,))
+    item = world.query(
+        "SELECT name FROM items JOIN variants USING (variant_id) JOIN products USING (product_id) WHERE item_id = ?", (target.item_id,)
+    )
     product: str = item[0]["name"]
     within = ("order_id", target.order_id) if route == "id" else ("user_id", target.user_id)
     same_product = (

@@ -1,15 +1,17 @@
-"""Fills a retail world from a seed: about 420 rows, with shared names, near-miss products, and money that adds up."""
+"""The rows of a retail world from a seed: about 400, with shared names, near-miss products, and money that adds up."""
 
 import unicodedata
-from typing import Any
-
-import numpy as np
+from collections.abc import Sequence
+from typing import Any, TypeVar
 
 from agent_gym.core.seeding import derive
 from agent_gym.envs.worlds.retail.catalogue import CATEGORIES, CITIES, COLOURS, DOMAINS, FAMILY_NAMES, GIVEN_NAMES, STREETS, STYLES
-from agent_gym.world import World
+from agent_gym.world import Ids
 
-__all__ = ["DAY", "START", "fill"]
+__all__ = ["DAY", "START", "rows"]
+
+Row = dict[str, Any]
+T = TypeVar("T")
 
 DAY = 86_400
 START = 1_772_442_000
@@ -20,117 +22,133 @@ _SHARED = 6
 """So many names belong to two people, who also ordered some of the same products."""
 
 
-def fill(world: World, seed: int) -> None:
-    """Inserts catalogue, people and orders."""
-    rng = derive("retail", seed)
-    products = _catalogue(world, rng)
-    names = _names(rng)
-    cities = [str(city) for city in rng.permutation(CITIES)]
+def rows(ids: Ids, seed: int) -> dict[str, list[Row]]:
+    """All rows by table: catalogue, people, orders."""
+    shop = _Shop(ids, seed)
+    products = shop.stock_up()
+    cities = shop.shuffled(CITIES)
+    names = [f"{one} {other}" for one, other in zip(shop.shuffled(GIVEN_NAMES), shop.shuffled(FAMILY_NAMES), strict=True)][:_NAMES]
     for index, name in enumerate(names):
-        wanted = [str(product) for product in rng.permutation(list(products))]
-        for twin in range(2 if index < _SHARED else 1):
+        shared = index < _SHARED
+        wanted = [products[product] for product in shop.shuffled(list(products))]
+        for twin in range(2 if shared else 1):
             # Twins live in different cities and have mailboxes in different places, so that either tells them apart.
-            places = [cities[(2 * index + 7 * twin) % len(cities)], cities[(2 * index + 7 * twin + 1) % len(cities)]]
+            places = [cities[(2 * index + 7 * twin + step) % len(cities)] for step in range(2)]
             domain = DOMAINS[(index + twin) % len(DOMAINS)]
-            _person(world, rng, name, domain, places, [products[product] for product in wanted])
+            shop.add_person(name, domain, places, 2 if shared else shop.between(2, 3), wanted)
+    return shop.tables
 
 
-def _catalogue(world: World, rng: np.random.Generator) -> dict[str, list[dict[str, Any]]]:
-    products: dict[str, list[dict[str, Any]]] = {}
-    for category, names in CATEGORIES.items():
-        for name in names:
-            product_id = world.new_id("P")
-            world.insert("products", product_id=product_id, name=name, category=category)
-            colours = rng.permutation(COLOURS)[:3]
-            pairs = [(str(colour), style) for colour in colours for style in STYLES[category][:2]]
-            price = int(rng.integers(8, 90)) * 100 + 90
-            products[name] = []
-            for colour, style in pairs[: int(rng.integers(4, 7))]:
-                variant = {
-                    "variant_id": world.new_id("V"),
-                    "product_id": product_id,
-                    "colour": colour,
-                    "style": style,
-                    "price_cents": price + int(rng.integers(-3, 4)) * 50,
-                    "stock": int(rng.integers(1, 12)),
-                }
-                world.insert("variants", **variant)
-                products[name].append(variant)
-    return products
+class _Shop:
+    """The tables while they are filled. Draws are taken from one block of uniform numbers, which is much faster than one by one."""
 
+    def __init__(self, ids: Ids, seed: int) -> None:
+        self._id = ids.new
+        self._draws = iter(derive("retail", seed).random(4_096).tolist())
+        names = ("users", "addresses", "payment_methods", "products", "variants", "orders", "items", "payments")
+        self.tables: dict[str, list[Row]] = {name: [] for name in names}
 
-def _names(rng: np.random.Generator) -> list[str]:
-    given = rng.permutation(GIVEN_NAMES)[:_NAMES]
-    family = rng.permutation(FAMILY_NAMES)[:_NAMES]
-    return [f"{one} {other}" for one, other in zip(given, family, strict=True)]
+    def between(self, low: int, high: int) -> int:
+        """A whole number, both ends included."""
+        return low + int(next(self._draws) * (high - low + 1))
 
+    def pick(self, things: Sequence[T]) -> T:
+        return things[int(next(self._draws) * len(things))]
 
-def _person(
-    world: World, rng: np.random.Generator, name: str, domain: str, cities: list[str], wanted: list[list[dict[str, Any]]]
-) -> None:
-    user_id = world.new_id("U")
-    standing = str(rng.choice(("good", "new", "trusted")))
-    world.insert("users", user_id=user_id, name=name, email=f"{_mailbox(name)}@{domain}.example", standing=standing)
-    addresses = []
-    for city in cities:
-        addresses.append(world.new_id("A"))
-        street = f"{int(rng.integers(2, 200))} {rng.choice(STREETS)}"
-        zip_code = f"{int(rng.integers(10_000, 99_999))}"
-        world.insert("addresses", address_id=addresses[-1], user_id=user_id, street=street, city=city, zip=zip_code)
-    methods = []
-    for kind in rng.permutation(("visa", "mastercard", "paypal"))[:2]:
-        methods.append(world.new_id("M"))
-        world.insert("payment_methods", payment_id=methods[-1], user_id=user_id, kind=str(kind))
-    remaining = list(wanted)
-    for _ in range(int(rng.integers(2, 4))):
-        count = int(rng.integers(1, 4))
-        variants = [product[int(rng.integers(len(product)))] for product in remaining[:count]]
-        del remaining[:count]
-        _order(world, rng, user_id, str(rng.choice(addresses)), str(rng.choice(methods)), variants)
+    def shuffled(self, things: Sequence[T]) -> list[T]:
+        return [thing for _, _, thing in sorted((next(self._draws), index, thing) for index, thing in enumerate(things))]
 
+    def _add(self, table: str, **columns: Any) -> Row:
+        self.tables[table].append(columns)
+        return columns
 
-def _order(
-    world: World, rng: np.random.Generator, user_id: str, address_id: str, payment_id: str, variants: list[dict[str, Any]]
-) -> None:
-    order_id = world.new_id("W")
-    status = str(rng.choice(("pending", "pending", "shipped", "delivered", "delivered")))
-    placed_at = START - int(rng.integers(2, 20)) * DAY
-    world.insert(
-        "orders",
-        order_id=order_id,
-        user_id=user_id,
-        address_id=address_id,
-        payment_id=payment_id,
-        status=status,
-        terms=str(rng.choice(("regular", "regular", "discounted", "final sale"))),
-        carrier=str(rng.choice(("parcel", "courier", "freight"))),
-        placed_at=placed_at,
-        delivered_at=START - DAY if status == "delivered" else None,
-    )
-    total = 0
-    for variant in variants:
-        quantity = int(rng.integers(1, 3))
-        total += quantity * variant["price_cents"]
-        world.insert(
-            "items",
-            item_id=world.new_id("I"),
+    def stock_up(self) -> dict[str, list[Row]]:
+        """Adds the catalogue and gives the variants by product."""
+        products: dict[str, list[Row]] = {}
+        for category, names in CATEGORIES.items():
+            for name in names:
+                product_id = self._add("products", product_id=self._id("P"), name=name, category=category)["product_id"]
+                pairs = [(colour, style) for colour in self.shuffled(COLOURS)[:3] for style in STYLES[category][:2]]
+                price = self.between(8, 90) * 100 + 90
+                products[name] = [
+                    self._add(
+                        "variants",
+                        variant_id=self._id("V"),
+                        product_id=product_id,
+                        colour=colour,
+                        style=style,
+                        price_cents=price + self.between(-3, 3) * 50,
+                        stock=self.between(1, 12),
+                    )
+                    for colour, style in pairs[: self.between(4, 6)]
+                ]
+        return products
+
+    def add_person(self, name: str, domain: str, cities: list[str], orders: int, wanted: list[list[Row]]) -> None:
+        """Adds an account with two addresses, two payment methods, and orders of different products."""
+        email = f"{_mailbox(name)}@{domain}.example"
+        standing = self.pick(("good", "new", "trusted"))
+        user_id = self._add("users", user_id=self._id("U"), name=name, email=email, standing=standing)["user_id"]
+        addresses = [
+            self._add(
+                "addresses",
+                address_id=self._id("A"),
+                user_id=user_id,
+                street=f"{self.between(2, 199)} {self.pick(STREETS)}",
+                city=city,
+                zip=f"{self.between(10_000, 99_999)}",
+            )["address_id"]
+            for city in cities
+        ]
+        methods = [
+            self._add("payment_methods", payment_id=self._id("M"), user_id=user_id, kind=kind)["payment_id"]
+            for kind in self.shuffled(("visa", "mastercard", "paypal"))[:2]
+        ]
+        first = 0
+        for _ in range(orders):
+            count = self.between(1, 2)
+            self._add_order(user_id, self.pick(addresses), self.pick(methods), wanted[first : first + count])
+            first += count
+
+    def _add_order(self, user_id: str, address_id: str, payment_id: str, products: list[list[Row]]) -> None:
+        order_id = self._id("W")
+        status = self.pick(("pending", "pending", "shipped", "delivered", "delivered"))
+        placed_at = START - self.between(2, 19) * DAY
+        self._add(
+            "orders",
             order_id=order_id,
-            variant_id=variant["variant_id"],
-            quantity=quantity,
-            price_cents=variant["price_cents"],
-            finish=str(rng.choice(("plain", "plain", "wrapped"))),
-            state="kept",
+            user_id=user_id,
+            address_id=address_id,
+            payment_id=payment_id,
+            status=status,
+            terms=self.pick(("regular", "regular", "discounted", "final sale")),
+            carrier=self.pick(("parcel", "courier", "freight")),
+            placed_at=placed_at,
+            delivered_at=START - DAY if status == "delivered" else None,
         )
-    entry_id = world.new_id("E")
-    world.insert(
-        "payments",
-        entry_id=entry_id,
-        order_id=order_id,
-        payment_id=payment_id,
-        kind="charge",
-        amount_cents=total,
-        booked_at=placed_at,
-    )
+        total = 0
+        for product in products:
+            variant, quantity = self.pick(product), self.between(1, 2)
+            total += quantity * variant["price_cents"]
+            self._add(
+                "items",
+                item_id=self._id("I"),
+                order_id=order_id,
+                variant_id=variant["variant_id"],
+                quantity=quantity,
+                price_cents=variant["price_cents"],
+                finish=self.pick(("plain", "plain", "wrapped")),
+                state="kept",
+            )
+        self._add(
+            "payments",
+            entry_id=self._id("E"),
+            order_id=order_id,
+            payment_id=payment_id,
+            kind="charge",
+            amount_cents=total,
+            booked_at=placed_at,
+        )
 
 
 def _mailbox(name: str) -> str:

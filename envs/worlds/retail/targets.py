@@ -29,8 +29,7 @@ class Target:
 
 
 _SELECT = (
-    "SELECT user_id, order_id, item_id, payment_id, product_id"
-    " FROM items JOIN orders USING (order_id) JOIN variants USING (variant_id)"
+    "SELECT user_id, order_id, item_id, payment_id, product_id FROM items JOIN orders USING (order_id) JOIN variants USING (variant_id)"
 )
 _TWINS = (
     "SELECT one.user_id, other.user_id AS twin_id FROM users one JOIN users other ON one.name = other.name"

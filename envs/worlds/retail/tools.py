@@ -29,8 +29,8 @@ def _entity(kind: str) -> Schema:
     return {"type": "string", "pattern": _PATTERNS[kind], "x-entity": kind}
 
 
-def _object(optional: tuple[str, ...] = (), **properties: Schema) -> Schema:
-    required = [name for name in properties if name not in optional]
+def _object(**properties: Schema) -> Schema:
+    required = [name for name in properties if properties[name] is not _PAGE]
     return {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
 
 
@@ -71,7 +71,7 @@ TOOLS = (
     _tool(
         "find_users_by_name",
         "Lists everybody with a first and last name, five a page; several people may share one.",
-        _object(("page",), name=_entity("name"), page=_PAGE),
+        _object(name=_entity("name"), page=_PAGE),
         _object(users=_rows(**_PERSON), more={"type": "boolean"}),
     ),
     _tool(
@@ -115,7 +115,7 @@ TOOLS = (
     _tool(
         "list_products",
         "Lists the products of a category, five a page.",
-        _object(("page",), category={"type": "string", "enum": list(CATEGORIES)}, page=_PAGE),
+        _object(category={"type": "string", "enum": list(CATEGORIES)}, page=_PAGE),
         _object(products=_rows(product_id=_ids("product_id"), product=_TEXT), more={"type": "boolean"}),
     ),
     _tool(
@@ -142,13 +142,6 @@ TOOLS = (
         "Sends a pending order to another address saved in its owner's account. Needs status pending and a different address.",
         _object(order_id=_entity("order_id"), address_id=_entity("address_id")),
         _object(order_id=_ids("order_id"), ship_to=_object(**_PLACE)),
-        writes=True,
-    ),
-    _tool(
-        "change_payment",
-        "Moves what a pending order cost to another payment method of its owner. Needs status pending and a different method.",
-        _object(order_id=_entity("order_id"), payment_id=_entity("payment_id")),
-        _object(order_id=_ids("order_id"), paid_with=_TEXT),
         writes=True,
     ),
     _tool(

@@ -57,7 +57,9 @@ def _oracle(slots: Mapping[str, str]) -> Script:
         yield ToolCall("refuse", {"reason": reason})
         return
     user = yield ToolCall("get_user", {"user_id": order["user_id"]})
-    address = next((one for one in user["addresses"] if (one["street"], one["city"]) == (slots["street"], slots["town"])), {"address_id": ""})
+    address = next(
+        (one for one in user["addresses"] if (one["street"], one["city"]) == (slots["street"], slots["town"])), {"address_id": ""}
+    )
     yield ToolCall("change_address", {"order_id": order["order_id"], "address_id": address["address_id"]})
     yield ToolCall("finish")
 
