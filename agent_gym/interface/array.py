@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from agent_gym.core.action import ToolCall
 from agent_gym.errors import InvalidAction
 from agent_gym.interface.base import Interface
+from agent_gym.interface.candidates import Toolbox
 from agent_gym.interface.features import CANDIDATE_SIZE, CANDIDATES, DATA_SIZE, TEXT_SIZE, Encoder
 
 __all__ = ["ArrayInterface"]
@@ -35,6 +36,7 @@ class ArrayInterface(Interface):
             }
         )
         self.action_space = Discrete(CANDIDATES)
+        self._toolbox: Toolbox | None = None
         self._encoder: Encoder | None = None
         self._mask: NDArray[np.int8] = np.zeros(CANDIDATES, np.int8)
         self._seen: list[dict[str, Any]] = []
@@ -85,7 +87,9 @@ class ArrayInterface(Interface):
         return self._encode(newest, info), info
 
     def _begin(self) -> None:
-        self._encoder = Encoder(self.task.goal, self.tools)
+        if self._toolbox is None or self._toolbox.tools != self.tools:
+            self._toolbox = Toolbox(self.tools)
+        self._encoder = Encoder(self.task.goal, self._toolbox)
         self._seen = []
 
     def _encode(self, data: dict[str, Any], info: dict[str, Any]) -> dict[str, Any]:

@@ -13,15 +13,14 @@ an item and a variant, say, through their product.
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from agent_gym.core.action import ToolCall
 from agent_gym.core.canonical import dumps
-from agent_gym.core.closing import CLOSING
 from agent_gym.core.tool import ToolSpec
-from agent_gym.interface.hashing import json_tokens, tokens
+from agent_gym.interface.hashing import tokens, value_tokens
 
-__all__ = ["Candidate", "Entity", "Memory"]
+__all__ = ["Candidate", "Entity", "Memory", "Toolbox"]
 
 Entity = tuple[str, str | int]
 """A kind and a value, such as ``("order_id", "W1234567")``."""
@@ -44,16 +43,52 @@ class Candidate:
     key: bytes
 
 
+class _Built(NamedTuple):
+    """A tool's candidates, and what they were built from."""
+
+    candidates: list[Candidate]
+    seen: tuple[int, ...]
+    read: tuple[int, ...]
+    version: int
+    checked: int
+
+
+class Toolbox:
+    """What candidates need to know of a set of tools, worked out once.
+
+    Args:
+        tools: The tools on offer.
+    """
+
+    def __init__(self, tools: Sequence[ToolSpec]) -> None:
+        self.tools = tuple(tools)
+        self.required: dict[str, list[tuple[str, Mapping[str, Any], str | None]]] = {}
+        """Of each tool, its required parameters: name, schema, and entity kind or None."""
+        self.kinds_of: dict[str, tuple[str, ...]] = {}
+        """Of each tool, the entity kinds of its required parameters."""
+        self.kinds: dict[str, re.Pattern[str] | None] = {}
+        """Every entity kind, with the pattern by which it is found in a goal, where a parameter's schema states one."""
+        for spec in tools:
+            properties = spec.parameters.get("properties", {})
+            needed = [name for name in spec.parameters.get("required", ()) if name in properties]
+            self.required[spec.name] = [(name, properties[name], _kind(properties[name])) for name in needed]
+            self.kinds_of[spec.name] = tuple(kind for _, _, kind in self.required[spec.name] if kind is not None)
+            for schema in properties.values():
+                kind = _kind(schema)
+                if kind is not None and self.kinds.get(kind) is None:
+                    self.kinds[kind] = _finder(schema.get("pattern") or schema.get("items", {}).get("pattern"))
+
+
 class Memory:
     """What has been read in one episode, and the candidates that follow from it.
 
     Args:
         goal: The goal's text.
-        tools: The tools on offer.
+        toolbox: The tools on offer.
     """
 
-    def __init__(self, goal: str, tools: Sequence[ToolSpec]) -> None:
-        self.tools = tuple(tools)
+    def __init__(self, goal: str, toolbox: Toolbox) -> None:
+        self.toolbox = toolbox
         self.goal_words = frozenset(tokens(goal))
         self.words: dict[Entity, tuple[str, ...]] = {}
         """The words of the record that an entity is the subject of, or of the entity itself while none was read."""
@@ -65,12 +100,14 @@ class Memory:
         self._links: dict[Entity, set[Entity]] = {}
         self._linked_kinds: set[frozenset[str]] = set()
         self._by_kind: dict[str, list[Entity]] = {}
-        self._version: dict[str, int] = {}
+        self._seen_of: dict[str, int] = dict.fromkeys(toolbox.kinds, 0)
+        self._read_of: dict[str, int] = dict.fromkeys(toolbox.kinds, 0)
         self._links_version = 0
-        self._built: dict[str, tuple[tuple[int, ...], list[Candidate]]] = {}
+        self._changes = 0
+        self._built: dict[str, _Built] = {}
         self._numbers = [int(word) for word in tokens(goal) if word.isdecimal() and len(word) <= 9]
-        self._kinds = _kinds_of(tools)
-        named = [(kind, match.group()) for kind, pattern in self._kinds.items() if pattern for match in pattern.finditer(goal)]
+        kinds = toolbox.kinds
+        named = [(kind, match.group()) for kind, pattern in kinds.items() if pattern for match in pattern.finditer(goal)]
         for entity in named:
             self._see(entity)
         self._link(named, [])
@@ -86,17 +123,25 @@ class Memory:
         self.statuses.append(last["status"])
         self._read(last["result"], [])
 
-    def candidates(self) -> list[Candidate]:
-        """Every candidate, in the order of the tools and of when their entities were first seen."""
-        return [candidate for spec in self.tools for candidate in self._of_tool(spec)]
+    def candidates(self, tool: str) -> tuple[list[Candidate], int]:
+        """A tool's candidates, in the order in which their entities were first seen.
 
-    def overlap(self, candidate: Candidate) -> int:
-        """How many different words of the goal a candidate's arguments and their records share."""
-        shared: set[str] = set()
-        for name, value in candidate.call.arguments.items():
-            entity = candidate.entities.get(name)
-            shared.update(self.goal_words.intersection(self.words[entity] if entity else json_tokens(value)))
-        return len(shared)
+        Returns:
+            The candidates, and a number that is another one whenever they, or the words of their entities, have changed.
+        """
+        built = self._built.get(tool)
+        if built is None or built.checked != self._changes:
+            kinds = self.toolbox.kinds_of[tool]
+            seen = (*map(self._seen_of.__getitem__, kinds), self._links_version if len(kinds) > 1 else 0)
+            read = tuple(map(self._read_of.__getitem__, kinds))
+            if built is None or built.seen != seen:
+                built = _Built(list(self._fill(tool)), seen, read, self._changes, self._changes)
+            elif built.read != read:
+                built = _Built(built.candidates, seen, read, self._changes, self._changes)
+            else:
+                built = built._replace(checked=self._changes)
+            self._built[tool] = built
+        return built.candidates, built.version
 
     # Reading.
 
@@ -108,11 +153,11 @@ class Memory:
             return
         here: list[Entity] = []
         for name, part in value.items():
-            if name in self._kinds and isinstance(part, str | int) and not isinstance(part, bool):
+            if name in self.toolbox.kinds and isinstance(part, str | int) and not isinstance(part, bool):
                 entity = (name, part)
-                self._see(entity, tuple(json_tokens(value, keys=False)) if not here else None)
+                self._see(entity, tuple(value_tokens(value)) if not here else None)
                 here.append(entity)
-            elif name[:-1] in self._kinds and name.endswith("s") and isinstance(part, list):
+            elif name[:-1] in self.toolbox.kinds and name.endswith("s") and isinstance(part, list):
                 listed = [(name[:-1], item) for item in part if isinstance(item, str | int) and not isinstance(item, bool)]
                 for entity in listed:
                     self._see(entity)
@@ -126,9 +171,12 @@ class Memory:
         kind, value = entity
         if entity not in self.words:
             self._by_kind.setdefault(kind, []).append(entity)
-            self._version[kind] = self._version.get(kind, 0) + 1
+            self._seen_of[kind] += 1
+            self._changes += 1
             self.words[entity] = tokens(str(value))
-        if words is not None:
+        if words is not None and words != self.words[entity]:
+            self._read_of[kind] += 1
+            self._changes += 1
             self.words[entity] = words
 
     def _link(self, here: Sequence[Entity], around: Sequence[Entity]) -> None:
@@ -142,6 +190,7 @@ class Memory:
                     self._links.setdefault(other, set()).add(entity)
                     self._linked_kinds.add(frozenset((entity[0], other[0])))
                     self._links_version += 1
+                    self._changes += 1
 
     def _hang_together(self, one: Entity, other: Entity) -> bool:
         if one == other or one[0] == other[0]:
@@ -153,33 +202,22 @@ class Memory:
 
     # Building.
 
-    def _of_tool(self, spec: ToolSpec) -> list[Candidate]:
-        properties = spec.parameters.get("properties", {})
-        required = [(name, properties[name]) for name in spec.parameters.get("required", ()) if name in properties]
-        kinds = [_kind(schema) for _, schema in required]
-        several = sum(kind is not None for kind in kinds) > 1
-        version = (*(self._version.get(kind, 0) for kind in kinds if kind), self._links_version if several else 0)
-        built = self._built.get(spec.name)
-        if built is None or built[0] != version:
-            built = (version, list(self._fill(spec.name, required)))
-            self._built[spec.name] = built
-        return built[1]
-
-    def _fill(self, tool: str, required: Sequence[tuple[str, Mapping[str, Any]]]) -> Iterator[Candidate]:
+    def _fill(self, tool: str) -> Iterator[Candidate]:
         partial: list[tuple[dict[str, Any], dict[str, Entity]]] = [({}, {})]
-        for name, schema in required:
+        for name, schema, kind in self.toolbox.required[tool]:
             grown = []
-            for arguments, entities in partial:
-                for value, entity in self._options(schema):
-                    if entity is None or all(self._hang_together(entity, other) for other in entities.values()):
-                        grown.append(({**arguments, name: value}, {**entities, name: entity} if entity else entities))
+            for value, entity in self._options(schema, kind):
+                for arguments, entities in partial:
+                    if entity is None:
+                        grown.append(({**arguments, name: value}, entities))
+                    elif all(self._hang_together(entity, other) for other in entities.values()):
+                        grown.append(({**arguments, name: value}, {**entities, name: entity}))
             partial = grown[:_MAX_COMBINATIONS]
         for arguments, entities in partial:
             call = ToolCall(tool, arguments)
             yield Candidate(call, entities, dumps(call.to_dict()))
 
-    def _options(self, schema: Mapping[str, Any]) -> Iterator[tuple[Any, Entity | None]]:
-        kind = _kind(schema)
+    def _options(self, schema: Mapping[str, Any], kind: str | None) -> Iterator[tuple[Any, Entity | None]]:
         if kind is not None:
             many = schema.get("type") == "array"
             for entity in self._by_kind.get(kind, ()):
@@ -204,15 +242,5 @@ def _kind(schema: Mapping[str, Any]) -> str | None:
     return str(found) if found else None
 
 
-def _kinds_of(tools: Sequence[ToolSpec]) -> dict[str, re.Pattern[str] | None]:
-    """Every entity kind of the tools, with the pattern by which it is found in a goal, where its schema states one."""
-    kinds: dict[str, re.Pattern[str] | None] = {}
-    for spec in tools:
-        if spec.name in CLOSING:
-            continue
-        for schema in spec.parameters.get("properties", {}).values():
-            kind = _kind(schema)
-            if kind is not None and kinds.get(kind) is None:
-                pattern = schema.get("pattern") or schema.get("items", {}).get("pattern")
-                kinds[kind] = re.compile(rf"(?<!\w)(?:{pattern.removeprefix('^').removesuffix('$')})(?!\w)") if pattern else None
-    return kinds
+def _finder(pattern: str | None) -> re.Pattern[str] | None:
+    return re.compile(rf"(?<!\w)(?:{pattern.removeprefix('^').removesuffix('$')})(?!\w)") if pattern else None

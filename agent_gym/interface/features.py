@@ -1,16 +1,19 @@
 """What the array interface shows a learner: fixed-size arrays with every value within [−1, 1], alike for every environment."""
 
+import functools
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from agent_gym.core.action import ToolCall
+from agent_gym.core.canonical import dumps
 from agent_gym.core.closing import CLOSING
 from agent_gym.core.tool import STATUSES
-from agent_gym.interface.candidates import Candidate, Entity, Memory
-from agent_gym.interface.hashing import MAX_TOKENS, bag, json_tokens, shapes, tokens, unit
+from agent_gym.interface.candidates import Candidate, Entity, Memory, Toolbox
+from agent_gym.interface.hashing import MAX_TOKENS, bag, json_tokens, shapes, slot, tokens, unit, value_tokens
 
 __all__ = [
     "CANDIDATES",
@@ -42,6 +45,26 @@ _COL_NAMED = 59
 COL_TRIED = 60
 """Column that is 1 if this very call was made before in the episode."""
 _COL_TIMES, _COL_USED, _COL_ONE = 61, 62, 63
+_NOTHING: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True)
+class _Argument:
+    """What one argument's value contributes to a row."""
+
+    words: NDArray[np.float32]
+    shared: frozenset[str]
+    overlap: tuple[float, float, float]
+
+
+@dataclass(frozen=True)
+class _Block:
+    """One tool's candidates and the part of their rows that stays until one of their records is read anew."""
+
+    candidates: list[Candidate]
+    version: int
+    rows: NDArray[np.float32]
+    index: dict[bytes, int]
 
 
 class Encoder:
@@ -49,17 +72,18 @@ class Encoder:
 
     Args:
         goal: The goal's text.
-        tools: The tools on offer.
+        toolbox: The tools on offer.
     """
 
-    def __init__(self, goal: str, tools: Sequence[Any]) -> None:
-        self.memory = Memory(goal, tools)
+    def __init__(self, goal: str, toolbox: Toolbox) -> None:
+        self.memory = Memory(goal, toolbox)
         self.calls: list[ToolCall] = []
         """The candidates of the newest observation, by index."""
         self.gaps: tuple[str, ...] = ()
         self._goal = unit(bag(shapes(tokens(goal)), _BAG, bigrams=True))
         self._read = np.zeros(_BAG, np.float32)
-        self._rows: dict[bytes, tuple[tuple[tuple[str, ...], ...], NDArray[np.float32]]] = {}
+        self._blocks: dict[str, _Block] = {}
+        self._arguments: dict[Entity | bytes, tuple[tuple[str, ...], _Argument]] = {}
 
     def encode(self, data: Mapping[str, Any]) -> dict[str, NDArray[Any]]:
         """Takes in an observation's ``data`` and gives the arrays.
@@ -69,11 +93,11 @@ class Encoder:
         """
         last = data["last"]
         self.memory.update(last)
-        words = shapes(json_tokens([last["tool"], last["status"], last["result"]]))[:MAX_TOKENS] if last is not None else []
+        words = shapes(json_tokens([last["tool"], last["status"], last["result"]])[:MAX_TOKENS]) if last is not None else []
         newest = bag(words, _BAG, bigrams=True)
         self._read += newest
         return {
-            "text": np.concatenate([self._goal, unit(newest), unit(self._read)]),
+            "text": np.concatenate([self._goal, unit(np.stack([newest, self._read])).reshape(-1)]),
             "data": self._numbers(data),
             **self._candidates(),
         }
@@ -84,62 +108,110 @@ class Encoder:
         numbers[0], numbers[1] = min(share, 1.0), max(1.0 - share, 0.0)
         if self.memory.statuses:
             numbers[2 + STATUSES.index(self.memory.statuses[-1])] = 1.0
-        by_tool = np.zeros(_TOOL_SLOTS, np.float32)
+        by_tool = numbers[2 + len(STATUSES) :]
         for name, count in self.memory.tool_calls.items():
-            by_tool += count * np.abs(bag((name,), _TOOL_SLOTS))
-        numbers[2 + len(STATUSES) :] = by_tool / (1.0 + by_tool)
+            by_tool[abs(slot(name, _TOOL_SLOTS)) - 1] += count
+        by_tool /= 1.0 + by_tool
         return numbers
 
     def _candidates(self) -> dict[str, NDArray[Any]]:
-        memory = self.memory
-        offered = memory.candidates()
+        blocks = self._current_blocks()
+        calls = [candidate.call for block in blocks for candidate in block.candidates]
+        offered = np.concatenate([self._with_counts(block) for block in blocks])
         self.gaps = ()
-        if len(offered) > CANDIDATES:
-            ranked = sorted(range(len(offered)), key=lambda i: (offered[i].call.name not in CLOSING, -memory.overlap(offered[i]), i))
-            offered = [offered[i] for i in sorted(ranked[:CANDIDATES])]
+        if len(calls) > CANDIDATES:
+            closing = np.array([call.name in CLOSING for call in calls])
+            ranked = np.lexsort((-offered[:, COL_OVERLAP], ~closing))
+            kept = np.sort(ranked[:CANDIDATES])
+            calls, offered = [calls[i] for i in kept], offered[kept]
             self.gaps = ("candidates_cut",)
         rows = np.zeros((CANDIDATES, CANDIDATE_SIZE), np.float32)
+        rows[: len(calls)] = offered
         mask = np.zeros(CANDIDATES, np.int8)
-        mask[: len(offered)] = 1
-        for row, candidate in zip(rows, offered, strict=False):
-            row[:] = self._row(candidate)
-            times, used = memory.calls.get(candidate.key, 0), memory.tool_calls.get(candidate.call.name, 0)
-            row[COL_TRIED], row[_COL_TIMES], row[_COL_USED] = times > 0, times / (1.0 + times), used > 0
-        self.calls = [candidate.call for candidate in offered]
+        mask[: len(calls)] = 1
+        self.calls = calls
         return {"candidates": rows.reshape(-1), "action_mask": mask}
 
-    def _row(self, candidate: Candidate) -> NDArray[np.float32]:
-        """The part of a row that stays the same until one of the candidate's records is read anew."""
-        words = tuple(self._words(candidate.entities.get(name), value) for name, value in candidate.call.arguments.items())
-        cached = self._rows.get(candidate.key)
-        if cached is not None and cached[0] == words:
-            return cached[1]
-        row = np.zeros(CANDIDATE_SIZE, np.float32)
+    def _with_counts(self, block: _Block) -> NDArray[np.float32]:
+        if not self.memory.tool_calls.get(block.candidates[0].call.name, 0):
+            return block.rows
+        rows = block.rows.copy()
+        rows[:, _COL_USED] = 1.0
+        for key, times in self.memory.calls.items():
+            row = block.index.get(key)
+            if row is not None:
+                rows[row, COL_TRIED], rows[row, _COL_TIMES] = 1.0, times / (1.0 + times)
+        return rows
+
+    def _current_blocks(self) -> list[_Block]:
+        """A block for every tool that has candidates; those that changed are built together."""
+        stale: list[tuple[str, list[Candidate], int]] = []
+        tools = []
+        for spec in self.memory.toolbox.tools:
+            candidates, version = self.memory.candidates(spec.name)
+            if candidates:
+                tools.append(spec.name)
+                block = self._blocks.get(spec.name)
+                if block is None or block.version != version:
+                    stale.append((spec.name, candidates, version))
+        if stale:
+            rows = self._rows([candidate for _, candidates, _ in stale for candidate in candidates])
+            start = 0
+            for name, candidates, version in stale:
+                index = {candidate.key: i for i, candidate in enumerate(candidates)}
+                self._blocks[name] = _Block(candidates, version, rows[start : start + len(candidates)], index)
+                start += len(candidates)
+        return [self._blocks[name] for name in tools]
+
+    def _rows(self, candidates: Sequence[Candidate]) -> NDArray[np.float32]:
+        """The candidates' rows, but for what depends on the calls made so far."""
         goal = self.memory.goal_words
-        name = tokens(candidate.call.name)
-        row[_NAME] = unit(bag((candidate.call.name, *name), 16))
-        row[_WORDS] = unit(bag([*name, *shapes(word for part in words for word in part)], 32))
-        covered: set[str] = set()
-        for i, (part, value) in enumerate(zip(words, candidate.call.arguments.values(), strict=True)):
-            distinct = set(part)
-            shared = distinct & goal
-            covered |= shared
+        rows = np.stack([_name_row(candidate.call.name) for candidate in candidates])
+        table = [[self._argument(c.entities.get(key), value) for key, value in c.call.arguments.items()] for c in candidates]
+        for i in range(max(map(len, table))):
+            having = [row for row, arguments in enumerate(table) if len(arguments) > i]
+            rows[having, _WORDS] += np.stack([table[row][i].words for row in having])
             if i < _ARGUMENTS:
-                own = set(json_tokens(value))
                 column = _COL_ARGUMENTS + 3 * i
-                row[column] = _saturate(len(shared))
-                row[column + 1] = len(shared) / max(1, len(distinct))
-                row[column + 2] = bool(own) and own <= goal
-        row[COL_OVERLAP] = _saturate(len(covered))
-        row[_COL_FRACTION] = len(covered) / max(1, len(goal))
-        row[_COL_NAMED] = len(set(name) & goal) / len(name)
-        row[_COL_ONE] = 1.0
-        self._rows[candidate.key] = (words, row)
-        return row
+                rows[having, column : column + 3] = [table[row][i].overlap for row in having]
+        rows[:, _WORDS] = unit(rows[:, _WORDS])
+        covered = np.array([len(_NOTHING.union(*(argument.shared for argument in arguments))) for arguments in table], np.float32)
+        rows[:, COL_OVERLAP] = _saturate(covered)
+        rows[:, _COL_FRACTION] = covered / max(1, len(goal))
+        names = {name: len(goal.intersection(words := tokens(name))) / len(words) for name in {c.call.name for c in candidates}}
+        rows[:, _COL_NAMED] = [names[candidate.call.name] for candidate in candidates]
+        return rows
 
-    def _words(self, entity: Entity | None, value: Any) -> tuple[str, ...]:
-        return self.memory.words[entity] if entity is not None else tuple(json_tokens(value))
+    def _argument(self, entity: Entity | None, value: Any) -> _Argument:
+        key = entity if entity is not None else dumps(value)
+        known = self._arguments.get(key)
+        if known is not None and (entity is None or known[0] is self.memory.words[entity]):
+            return known[1]
+        words = self.memory.words[entity] if entity is not None else tuple(value_tokens(value))
+        goal = self.memory.goal_words
+        distinct, own = frozenset(words), frozenset(value_tokens(value))
+        shared = distinct & goal
+        overlap = (_saturate(len(shared)), len(shared) / max(1, len(distinct)), float(bool(own) and own <= goal))
+        argument = _Argument(_word_bag(words), shared, overlap)
+        self._arguments[key] = (words, argument)
+        return argument
 
 
-def _saturate(count: int) -> float:
+@functools.lru_cache(maxsize=4_096)
+def _name_row(tool: str) -> NDArray[np.float32]:
+    """What all rows of a tool have in common; the words are not yet at length 1."""
+    words = tokens(tool)
+    row = np.zeros(CANDIDATE_SIZE, np.float32)
+    row[_NAME] = unit(bag((tool, *words), 16))
+    row[_WORDS] = bag(words, 32)
+    row[_COL_ONE] = 1.0
+    return row
+
+
+@functools.lru_cache(maxsize=16_384)
+def _word_bag(words: tuple[str, ...]) -> NDArray[np.float32]:
+    return bag(shapes(words), 32)
+
+
+def _saturate(count: Any) -> Any:
     return count / (4.0 + count)

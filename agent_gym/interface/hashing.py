@@ -8,15 +8,17 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
+import orjson
 from numpy.typing import NDArray
 
-__all__ = ["MAX_TOKENS", "bag", "json_tokens", "shapes", "tokens", "unit"]
+__all__ = ["MAX_TOKENS", "bag", "json_tokens", "shapes", "slot", "tokens", "unit", "value_tokens"]
 
 MAX_TOKENS = 2_000
 """At most this many words of one text are looked at."""
 
 _WORD = re.compile(r"\w+")
 _DIGIT = re.compile(r"\d")
+_ESCAPE = re.compile(r'\\(?:[nrtbf"/\\]|u[0-9a-fA-F]{4})')
 
 
 @functools.lru_cache(maxsize=65_536)
@@ -31,18 +33,24 @@ def tokens(text: str) -> tuple[str, ...]:
     return tuple(match.group() for _, match in zip(range(MAX_TOKENS), _WORD.finditer(text.lower().replace("_", " ")), strict=False))
 
 
-def json_tokens(value: Any, keys: bool = True) -> Iterator[str]:
-    """The words of a JSON value in order, those of its keys too if wanted."""
+def json_tokens(value: Any) -> list[str]:
+    """The words of a JSON value in order, those of its keys too."""
+    text = orjson.dumps(value).decode()
+    if "\\" in text:
+        text = _ESCAPE.sub(" ", text)
+    return list(tokens(text))
+
+
+def value_tokens(value: Any) -> Iterator[str]:
+    """The words of a JSON value in order, those of its keys left out."""
     if isinstance(value, str):
         yield from tokens(value)
     elif isinstance(value, dict):
-        for key, part in value.items():
-            if keys:
-                yield from tokens(key)
-            yield from json_tokens(part, keys)
+        for part in value.values():
+            yield from value_tokens(part)
     elif isinstance(value, list):
         for part in value:
-            yield from json_tokens(part, keys)
+            yield from value_tokens(part)
     elif value is not None:
         yield str(value).lower()
 
@@ -58,8 +66,8 @@ def shapes(words: Iterable[str]) -> list[str]:
 
 
 @functools.lru_cache(maxsize=262_144)
-def _slot(token: str, size: int) -> int:
-    """A signed slot: its place, counted from 1, negative for half of the tokens."""
+def slot(token: str, size: int) -> int:
+    """A token's signed slot: its place, counted from 1, negative for half of all tokens."""
     code = zlib.crc32(token.encode())
     return (code % size + 1) * (1 if code & 0x8000_0000 else -1)
 
@@ -80,11 +88,12 @@ def bag(words: Sequence[str], size: int, bigrams: bool = False) -> NDArray[np.fl
         grams += [f"{a} {b}" for a, b in itertools.pairwise(words)]
     if not grams:
         return np.zeros(size, np.float32)
-    slots = np.array([_slot(gram, size) for gram in grams])
+    slots = np.array([slot(gram, size) for gram in grams])
     return np.bincount(np.abs(slots) - 1, np.sign(slots), size).astype(np.float32)
 
 
-def unit(vector: NDArray[np.float32]) -> NDArray[np.float32]:
-    """The vector at length 1, or all zeros."""
-    norm = float(np.sqrt(vector @ vector))
-    return vector / np.float32(norm) if norm else vector
+def unit(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
+    """The vectors along the last axis at length 1; all zeros stay so."""
+    norms = np.sqrt((vectors * vectors).sum(-1, keepdims=True))
+    norms[norms == 0] = 1
+    return vectors / norms

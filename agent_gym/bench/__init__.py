@@ -1,0 +1,39 @@
+"""Speed, measured: each benchmark gives ``{"bench", "machine", "metrics"}``, and a ratio in it is taken within one run."""
+
+import importlib
+import os
+import platform
+from collections.abc import Callable
+from typing import Any
+
+from agent_gym.errors import unknown
+
+__all__ = ["BENCHES", "run_bench"]
+
+BENCHES = {"tools": "agent_gym.bench.tools"}
+"""Benchmarks by name; each module has ``measure(progress) -> dict`` of metrics."""
+
+
+def run_bench(name: str, progress: Callable[[str], None] = lambda _: None) -> dict[str, Any]:
+    """Runs one benchmark.
+
+    Args:
+        name: One of `BENCHES`.
+        progress: Is told what is being measured.
+
+    Raises:
+        ConfigurationError: There is none of that name.
+    """
+    if name not in BENCHES:
+        raise unknown("benchmark", name, BENCHES)
+    metrics = importlib.import_module(BENCHES[name]).measure(progress)
+    return {"bench": name, "machine": _machine(), "metrics": metrics}
+
+
+def _machine() -> dict[str, Any]:
+    return {
+        "cores": len(os.sched_getaffinity(0)),
+        "load_1min": round(os.getloadavg()[0], 2),
+        "python": platform.python_version(),
+        "system": f"{platform.system()} {platform.machine()}",
+    }
