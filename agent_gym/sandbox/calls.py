@@ -180,7 +180,9 @@ class CandidateProcess:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def call(self, name: str, args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None, *, timeout_s: float | None = None) -> Reply:
+    def call(
+        self, name: str, args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None, *, timeout_s: float | None = None
+    ) -> Reply:
         """Calls a function of the program, after its top level has run.
 
         Args:

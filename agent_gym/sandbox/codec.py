@@ -1,11 +1,13 @@
+# ruff: noqa: B905 - zip(strict=) is newer than Python 3.9
 """Values between a grader and the code it grades: plain builtins, copied exactly, nothing else.
 
 A value counts by its exact type, so an object that claims to equal everything, or a list with a changed ``__eq__``, is not a value at all.
 What arrives is built from text by this module: no code of the sender's travels, and no pickle is read. Size, depth, number of values and
 hash collisions are bounded on both ways.
 
-Format: JSON. ``None``, ``bool``, ``float`` (with ``NaN``, ``Infinity``), ``list``, and most ``int`` and ``str`` stand for themselves; the
-rest is an object with one key, the type's name: ``{"tuple": […]}``, ``{"dict": [[key, value], …]}``, ``{"bytes": "<hex>"}``, ``{"int": "<hex>"}``.
+Format: JSON. ``None``, ``bool``, ``float`` (with ``NaN``, ``Infinity``), ``list``, and most ``int`` and ``str`` stand for themselves.
+The rest is an object with one key, the type's name: ``{"tuple": […]}``, ``{"dict": [[key, value], …]}``, ``{"bytes": "<hex>"}``,
+``{"int": "<hex>"}``.
 
 Needs nothing of this package and only Python 3.9: it also runs inside the sandbox.
 """
@@ -14,8 +16,11 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable
-from typing import Any
+
+TYPE_CHECKING = False  # typing itself would take as long to import as all the rest
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from typing import Any
 
 __all__ = ["MAX_BYTES", "MAX_DEPTH", "MESSAGE_DEPTH", "CodecError", "dumps", "loads"]
 

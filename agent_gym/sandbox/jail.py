@@ -1,4 +1,4 @@
-"""One ``bwrap`` process: namespaces, a read-only system, empty in-memory file systems, the call filter, and ``inside/guard.py`` as process 1.
+"""One ``bwrap`` process: namespaces, a read-only system, empty file systems in memory, a call filter, and ``inside/guard.py`` as process 1.
 
 The host talks to process 1 alone, over one socket: a job goes in, a report comes out. No file of the host's is writable inside, and no
 path made inside is ever opened on the host: the workspace travels as bytes. When the socket closes, or the process group is killed,
@@ -7,6 +7,7 @@ everything inside ends.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import os
 import signal
@@ -102,6 +103,9 @@ class Jail:
                     group=machine.user,
                     extra_groups=[] if machine.user else None,
                 )
+            except OSError as error:
+                self.channel.close()
+                raise InfrastructureError(f"the sandbox could not be started: {error}") from error
             finally:
                 sources.close()
         self._end = weakref.finalize(self, _end, self._process, self.channel, os.getpid())
@@ -113,10 +117,8 @@ class Jail:
 
     def stop(self) -> None:
         """Tells process 1 to kill the program and report; from any thread."""
-        try:
+        with contextlib.suppress(OSError):  # it has ended
             self.channel.shutdown(socket.SHUT_WR)
-        except OSError:
-            pass  # it has ended
 
     def report(self) -> Report:
         """Waits for the end and returns the report.
@@ -199,7 +201,7 @@ def _job(machine: Machine, job: Job, descriptors: Sequence[int]) -> bytes:
         "MKL_NUM_THREADS": "1",
         "OMP_NUM_THREADS": "1",
         "OPENBLAS_NUM_THREADS": "1",
-        "PATH": f"{os.path.dirname(machine.python)}:/usr/bin:/bin",
+        "PATH": f"{Path(machine.python).parent}:/usr/bin:/bin",
         "PYTHONDONTWRITEBYTECODE": "1",
         "PYTHONHASHSEED": "0",
         "PYTHONNOUSERSITE": "1",
@@ -233,9 +235,9 @@ def _command(machine: Machine, job: Job, sources: _Sources, channel: int) -> lis
     limits = job.limits
     words = ["bwrap", "--unshare-all", "--as-pid-1", "--uid", "1000", "--gid", "1000", "--hostname", "sandbox", "--clearenv"]
     for path in ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64"):
-        if os.path.islink(path):
-            words += ("--symlink", os.readlink(path), path)
-        elif os.path.isdir(path):
+        if Path(path).is_symlink():
+            words += ("--symlink", str(Path(path).readlink()), path)
+        elif Path(path).is_dir():
             words += ("--ro-bind", path, path)
     for path in ("/etc/alternatives", "/etc/ld.so.cache"):
         words += ("--ro-bind-try", path, path)

@@ -32,7 +32,8 @@ class Limits:
     """The limits of one run, or of one ``CandidateProcess`` over its whole life.
 
     Raises:
-        ValueError: A value is outside its range, or a whole number was expected.
+        TypeError: A value is not a number, or not a whole one where that was expected.
+        ValueError: A value is outside its range.
     """
 
     cpu_s: float = 10.0
@@ -77,6 +78,6 @@ class Limits:
             low, high = _RANGES[field.name]
             whole = field.type == "int"
             if isinstance(value, bool) or not isinstance(value, int if whole else (int, float)):
-                raise ValueError(f"Limits.{field.name}: got {value!r}, expected {'a whole number' if whole else 'a number'}")
+                raise TypeError(f"Limits.{field.name}: got {value!r}, expected {'a whole number' if whole else 'a number'}")
             if not (math.isfinite(value) and low <= value <= high):
                 raise ValueError(f"Limits.{field.name}: got {value!r}, expected a value in [{low}, {high}]")

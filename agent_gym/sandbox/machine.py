@@ -1,6 +1,6 @@
 """Whether this machine can isolate code, and with what: found out once a process, by isolating something.
 
-Nothing weaker is ever used instead: where one part is missing, ``preflight`` raises ``SandboxUnavailable`` with the one thing to do about it.
+Nothing weaker is ever used instead: where a part is missing, ``SandboxUnavailable`` says so, with the one thing to do about it.
 """
 
 from __future__ import annotations

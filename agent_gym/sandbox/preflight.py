@@ -15,14 +15,14 @@ __all__ = ["available", "preflight"]
 
 # What process 1's or bwrap's last words tell about the machine → probe, remedy.
 _HINTS = (
+    (("mount proc", "Mount too revealing"), "proc", "let containers mount /proc: `--security-opt systempaths=unconfined` in Docker"),
     (
         ("setting up uid map", "loopback: Failed", "No permissions to create", "Creating new namespace failed", "Operation not permitted"),
         "user_namespaces",
-        "allow unprivileged user namespaces: on Ubuntu 24.04 `sysctl kernel.apparmor_restrict_unprivileged_userns=0` (or an AppArmor profile "
-        "for bwrap), elsewhere `sysctl kernel.unprivileged_userns_clone=1` or `user.max_user_namespaces=15000`, in Docker "
+        "allow unprivileged user namespaces: on Ubuntu 24.04 `sysctl kernel.apparmor_restrict_unprivileged_userns=0` (or give bwrap an "
+        "AppArmor profile), elsewhere `sysctl kernel.unprivileged_userns_clone=1` or `user.max_user_namespaces=15000`, in Docker "
         "`--security-opt seccomp=unconfined`",
     ),
-    (("mount proc", "Mount too revealing"), "proc", "let containers mount /proc: `--security-opt systempaths=unconfined` in Docker"),
     (("No module named",), "python", "install your system's complete python3 package"),
 )
 
@@ -89,7 +89,9 @@ def available() -> SandboxUnavailable | None:
         return _explain(f"{result.reason}, exit code {result.exit_code}: {result.stderr[-500:].decode(errors='replace')}")
     for probe, holds in json.loads(result.stdout).items():
         if not holds:
-            return SandboxUnavailable(probe, "a limit that was set does not hold", "use a kernel of 5.14 or newer; or report this as a defect")
+            return SandboxUnavailable(
+                probe, "a limit that was set does not hold", "use a kernel of 5.14 or newer; or report this as a defect"
+            )
     return None
 
 

@@ -72,7 +72,7 @@ class Sandbox:
         """Creates or replaces a file; text is written as UTF-8.
 
         Raises:
-            ValueError: The path is not a plain relative one, goes through a file or ends at a directory; or the workspace would be too large.
+            ValueError: The path is no plain relative one, goes through a file or ends at a directory; or the workspace would be too large.
         """
         content = data.encode() if isinstance(data, str) else bytes(data)
         check_files({**self._files, path: content}, self.limits)
@@ -101,7 +101,9 @@ class Sandbox:
     def run_python(self, source: str, *arguments: str, stdin: bytes = b"", limits: Limits | None = None) -> ExecResult:
         """Runs a Python program in the workspace, whose modules it can import. See ``run``."""
         argv = (self._machine.python, "-s", PROGRAM, *arguments)
-        return self._run(Job(argv=argv, limits=limits or self.limits, files=self._files, stdin=stdin, program=source.encode(errors="replace")))
+        return self._run(
+            Job(argv=argv, limits=limits or self.limits, files=self._files, stdin=stdin, program=source.encode(errors="replace"))
+        )
 
     def run(self, argv: Sequence[str], *, stdin: bytes = b"", limits: Limits | None = None) -> ExecResult:
         """Runs a command in the workspace, in a sandbox of its own, and waits for it. What it leaves running is killed.
@@ -184,7 +186,7 @@ def check_files(files: Mapping[str, bytes], limits: Limits) -> None:
     Raises:
         ValueError: A path is not a plain relative one, a file's name is a directory's too, or they are too many or too large.
     """
-    directories = set()
+    directories: set[str] = set()
     for path in files:
         parts = path.split("/")
         if any(part in ("", ".", "..") or len(part.encode(errors="replace")) > 255 or "\0" in part for part in parts) or len(path) > 1024:

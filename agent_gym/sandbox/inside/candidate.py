@@ -10,9 +10,7 @@ Messages in: ``("load", source)``, then any number of ``("call", name, args, kwa
 
 from __future__ import annotations
 
-import linecache
 import sys
-import types
 
 from agent_gym.sandbox.codec import CodecError
 from agent_gym.sandbox.inside.channel import receive, send
@@ -22,7 +20,7 @@ _TEXT = 500
 
 def main() -> None:
     """Answers until the host hangs up."""
-    module = types.ModuleType("solution")  # not __main__: what a program does when started as a script is not asked for
+    module = type(sys)("solution")  # not __main__: what a program does when started as a script is not asked for
     sys.modules["solution"] = module
     while True:
         try:
@@ -39,14 +37,13 @@ def main() -> None:
             send(("unsendable", str(error)))
 
 
-def load(module: types.ModuleType, source: str) -> tuple[object, ...]:
+def load(module: object, source: str) -> tuple[object, ...]:
     """Runs the program's top level."""
-    linecache.cache["solution.py"] = (len(source), None, source.splitlines(keepends=True), "solution.py")
     exec(compile(source, "solution.py", "exec"), module.__dict__)
     return ("loaded",)
 
 
-def call(module: types.ModuleType, name: str, args: tuple[object, ...], kwargs: dict[str, object]) -> tuple[object, ...]:
+def call(module: object, name: str, args: tuple[object, ...], kwargs: dict[str, object]) -> tuple[object, ...]:
     """Calls a function by its name, which may be dotted."""
     function = module
     for part in name.split("."):

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
-from typing import Any
 
 from agent_gym.sandbox.codec import MAX_BYTES, MESSAGE_DEPTH, dumps, loads
 from agent_gym.sandbox.frames import frame, read_frame
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 __all__ = ["receive", "send"]
 

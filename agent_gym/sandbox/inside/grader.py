@@ -1,3 +1,4 @@
+# ruff: noqa: B905 - zip(strict=) is newer than Python 3.9
 """Runs a task's test against a function that lives elsewhere.
 
 The test is a data set's code, so it runs in a sandbox too; the function it tests is a stand-in that asks the host, which asks the
@@ -10,10 +11,13 @@ Messages in: ``("check", prelude, test, entry_point)``, then one answer a call: 
 from __future__ import annotations
 
 import builtins
-from typing import Any
 
 from agent_gym.sandbox.codec import CodecError
 from agent_gym.sandbox.inside.channel import receive, send
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 _TEXT = 500
 
@@ -72,7 +76,7 @@ def update(before: object, after: object) -> None:
         return
     if isinstance(before, list) and isinstance(after, list):
         before[:] = after
-    elif isinstance(before, dict) and isinstance(after, dict) or isinstance(before, set) and isinstance(after, set):
+    elif isinstance(before, (dict, set)) and isinstance(after, (dict, set)):
         before.clear()
         before.update(after)
 

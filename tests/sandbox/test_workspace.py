@@ -1,0 +1,286 @@
+"""The workspace: files go in, programs see and change them, the host never follows what they made."""
+
+import hashlib
+import os
+import subprocess
+import sys
+import sysconfig
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+import agent_gym.sandbox
+from agent_gym.errors import InfrastructureError
+from agent_gym.sandbox import Changes, Limits, Sandbox
+
+pytestmark = pytest.mark.usefixtures("needs_sandbox")
+
+
+def test_files_persist_between_the_runs_of_an_episode() -> None:
+    with Sandbox({"data/in.txt": b"1 2 3"}) as sandbox:
+        sandbox.write_file("total.py", "def total(text): return sum(map(int, text.split()))\n")
+        first = sandbox.run_python("from total import total\nopen('out.txt', 'w').write(str(total(open('data/in.txt').read())))")
+        assert first.ok, first.stderr
+        second = sandbox.run_python("print(open('out.txt').read())")
+        assert second.stdout == b"6\n"
+        assert list(sandbox.files) == ["data/in.txt", "out.txt", "total.py"]
+
+
+def test_any_bytes_survive_the_way_there_and_back() -> None:
+    data = bytes(range(256)) * 100
+    with Sandbox({"ä/ö": data, "empty": b""}) as sandbox:
+        result = sandbox.run(["sha256sum", "ä/ö"])
+        assert result.stdout.split()[0].decode() == hashlib.sha256(data).hexdigest()
+        assert sandbox.files == {"ä/ö": data, "empty": b""}
+
+
+def test_arguments_stdin_and_exit_code_reach_the_program_and_come_back() -> None:
+    with Sandbox() as sandbox:
+        program = "import sys\nprint(sys.argv[1:], sys.stdin.read())\nprint('oh', file=sys.stderr)\nsys.exit(3)"
+        result = sandbox.run_python(program, "a", "b c", stdin=b"in")
+        assert (result.stdout, result.stderr) == (b"['a', 'b c'] in\n", b"oh\n")
+        assert (result.reason, result.exit_code, result.signal, result.ok) == ("exit", 3, None, False)
+
+
+def test_a_signal_and_a_missing_command_are_results() -> None:
+    with Sandbox() as sandbox:
+        crash = sandbox.run_python("import ctypes; ctypes.string_at(0)")
+        assert (crash.exit_code, crash.signal) == (None, "SIGSEGV")
+        assert sandbox.run(["no-such-command"]).exit_code == 127
+
+
+def test_deleted_files_are_gone() -> None:
+    with Sandbox({"a": b"", "d/b": b""}) as sandbox:
+        sandbox.run(["rm", "-r", "d"])
+        assert list(sandbox.files) == ["a"]
+        sandbox.delete_file("a")
+        with pytest.raises(FileNotFoundError):
+            sandbox.read_file("a")
+
+
+def test_what_a_program_leaves_running_is_killed_and_its_output_does_not_hold_up_the_run() -> None:
+    program = "import os, time\nif os.fork() == 0:\n  os.setsid()\n  time.sleep(0.3)\n  open('late', 'w')\n  time.sleep(60)\n"
+    with Sandbox() as sandbox:
+        result = sandbox.run_python(program)
+        assert result.ok
+        assert result.wall_s < 20
+        time.sleep(0.5)
+        assert "late" not in sandbox.run(["ls"]).stdout.decode()
+
+
+@pytest.mark.parametrize(
+    ("command", "kind"),
+    [
+        ("ln -s /etc/passwd x", "symbolic link"),
+        ("ln -s /proc/1/root x", "symbolic link"),
+        ("ln -s / x", "symbolic link"),
+        ("mkfifo x", "pipe"),
+        ("python3 -c \"import socket; socket.socket(socket.AF_UNIX).bind('x')\"", "socket"),
+    ],
+)
+def test_links_pipes_and_sockets_are_left_out_and_never_opened(command: str, kind: str) -> None:
+    with Sandbox({"kept": b"yes"}) as sandbox:
+        result = sandbox.run(["bash", "-c", command])
+        assert result.ok, result.stderr
+        assert result.left_out == (("x", kind),)
+        assert sandbox.files == {"kept": b"yes"}
+
+
+def test_hostile_names_depths_and_permissions_do_not_stop_the_way_back() -> None:
+    program = r"""
+import os
+open(b"\xff\xfe", "w")
+open("new\nline", "w").write("n")
+os.mkdir("locked"); open("locked/f", "w").write("l"); os.chmod("locked/f", 0); os.chmod("locked", 0)
+open("a", "w").write("h"); os.link("a", "b")
+for _ in range(1500):
+    os.mkdir("deeeeep"); os.chdir("deeeeep")
+"""
+    with Sandbox() as sandbox:
+        result = sandbox.run_python(program)
+        assert result.ok, result.stderr
+        assert sandbox.files == {"new\nline": b"n", "locked/f": b"l", "a": b"h", "b": b"h"}
+        assert {why for _, why in result.left_out} == {"name"}
+
+
+def test_sparse_files_do_not_fill_the_hosts_memory() -> None:
+    program = "for i in range(200):\n  with open(f's{i}', 'wb') as f: f.truncate(1 << 20)\n"
+    with Sandbox(limits=Limits(workspace_mib=4)) as sandbox:
+        result = sandbox.run_python(program)
+        assert sum(map(len, sandbox.files.values())) <= 4 << 20
+        assert "too much" in {why for _, why in result.left_out}
+
+
+def test_a_program_cannot_leave_anything_but_files_to_the_next_run() -> None:
+    leave = """
+import os
+for directory in ("/tmp", "/dev/shm"):
+    open(directory + "/x", "w").write("x")
+os.environ["X"] = "x"
+if os.fork() == 0:
+    os.pause()
+"""
+    look = """
+import os
+print(os.listdir("/tmp"), os.listdir("/dev/shm"), os.environ.get("X"), [p for p in os.listdir("/proc") if p.isdigit()])
+"""
+    with Sandbox() as sandbox:
+        sandbox.run_python(leave)
+        assert sandbox.run_python(look).stdout == b"[] [] None ['1', '2']\n"
+
+
+def test_snapshot_restore_digest_and_changes() -> None:
+    with Sandbox({"a": b"1", "b": b"2"}) as sandbox:
+        before, digest = sandbox.snapshot(), sandbox.digest()
+        sandbox.run(["bash", "-c", "echo 3 > c; echo 1 > a; rm b"])
+        assert sandbox.changes(before) == Changes(added=("c",), changed=("a",), removed=("b",))
+        assert sandbox.digest() != digest
+        sandbox.restore(before)
+        assert (sandbox.digest(), sandbox.snapshot()) == (digest, before)
+
+
+@pytest.mark.parametrize("path", ["", "/abs", "../up", "a/../b", "a//b", "a/", ".", "nul\0", "x" * 256, "a/" * 600 + "a", "\ud800"])
+def test_paths_that_are_not_plain_and_relative_are_refused(path: str) -> None:
+    with Sandbox() as sandbox, pytest.raises(ValueError, match="path"):
+        sandbox.write_file(path, b"")
+
+
+def test_files_that_do_not_fit_are_refused() -> None:
+    with Sandbox({"a": b"", "d/f": b""}, limits=Limits(workspace_mib=1, workspace_files=5)) as sandbox:
+        for path in ("a/b", "d"):
+            with pytest.raises(ValueError, match="same name"):
+                sandbox.write_file(path, b"")
+        with pytest.raises(ValueError, match="MiB"):
+            sandbox.write_file("big", b"x" * (1 << 20) + b"x")
+        with pytest.raises(ValueError, match="files"):
+            sandbox.restore({str(i): b"" for i in range(6)})
+        sandbox.write_file("full", b"x" * (1 << 20))
+        assert sandbox.run(["wc", "-c", "full"]).ok
+
+
+def test_the_same_run_gives_the_same_bytes() -> None:
+    program = """
+import os, sys, time
+print(hash("a"), time.tzname, os.uname().nodename, os.getpid(), sorted(os.environ.items()), sys.path, os.getcwd(), os.stat("f").st_mtime)
+"""
+    files = {"f": b""}
+    with Sandbox(files) as one, Sandbox(files) as other:
+        assert one.run_python(program).stdout == other.run_python(program).stdout == one.run_python(program).stdout
+
+
+def test_a_run_can_be_interrupted_from_another_thread_and_keeps_what_it_wrote() -> None:
+    with Sandbox() as sandbox:
+        timer = threading.Timer(0.5, sandbox.interrupt)
+        timer.start()
+        result = sandbox.run_python("import time\nopen('partial', 'w').write('p')\nprint('begun', flush=True)\ntime.sleep(60)")
+        timer.join()
+        assert result.reason == "interrupted"
+        assert result.stdout == b"begun\n"
+        assert sandbox.files == {"partial": b"p"}
+        assert sandbox.run(["true"]).ok
+
+
+def test_close_ends_a_run_is_idempotent_and_final() -> None:
+    sandbox = Sandbox()
+    timer = threading.Timer(0.5, sandbox.close)
+    timer.start()
+    assert sandbox.run(["sleep", "60"]).reason == "interrupted"
+    timer.join()
+    sandbox.close()
+    with pytest.raises(InfrastructureError):
+        sandbox.run(["true"])
+
+
+def test_runs_leave_no_descriptor_no_process_and_no_thread() -> None:
+    with Sandbox() as sandbox:
+        sandbox.run(["true"])
+        descriptors = len([*Path("/proc/self/fd").iterdir()])
+        for _ in range(5):
+            sandbox.run_python("import os\nos.fork()\nos.fork()")
+        assert len([*Path("/proc/self/fd").iterdir()]) == descriptors
+        assert threading.active_count() == 1
+    with pytest.raises(ChildProcessError):
+        os.waitpid(-1, os.WNOHANG)
+
+
+def test_when_the_host_dies_everything_inside_does() -> None:
+    mark = f"sleep-{os.getpid()}"
+    program = f"from agent_gym.sandbox import Sandbox\nSandbox().run(['bash', '-c', 'exec -a {mark} sleep 60'])\n"
+    root = Path(agent_gym.sandbox.__file__).parents[2]
+    host = subprocess.Popen([sys.executable, "-c", program], cwd=root, env={**os.environ, "PYTHONPATH": str(root)})
+    try:
+        assert _wait_until(lambda: _running(mark))
+    finally:
+        host.kill()
+        host.wait()
+    assert _wait_until(lambda: not _running(mark))
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to become an ordinary user")
+def test_an_ordinary_user_gets_the_same(tmp_path_factory: pytest.TempPathFactory) -> None:
+    script = (
+        "from agent_gym.sandbox import *\n"
+        "s = Sandbox({'a.py': b'X = 4'})\n"
+        "print(s.run_python('import a, os; print(a.X); print(os.listdir())').stdout.decode())\n"
+        "print(s.run_python('import os\\nwhile True: os.fork()', limits=Limits(processes=8)).stderr.decode().split(chr(10))[-2])\n"
+        "print(CandidateProcess('def f(x): return x + 1').call('f', (1,)).value)\n"
+    )
+    packages = sysconfig.get_path("purelib")
+    minor = f"python{sys.version_info.major}.{sys.version_info.minor}"
+    interpreter = next((p for p in (sys.executable, f"/usr/bin/{minor}") if _can_run(p, packages)), None)
+    if interpreter is None:
+        pytest.skip(f"uid 12345 can read no {minor} or not {packages}")
+    root = Path(agent_gym.sandbox.__file__).parents[2]
+    place = _readable_copy(root, tmp_path_factory)
+    done = subprocess.run(
+        ["setpriv", "--reuid=12345", "--regid=12345", "--clear-groups", interpreter, "-B", "-W", "ignore", "-c", script],
+        cwd="/",
+        env={"PYTHONPATH": f"{place}:{packages}", "PATH": "/usr/bin:/bin"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stdout.split("\n") == ["4", "['a.py']", "", "BlockingIOError: [Errno 11] Resource temporarily unavailable", "2", ""], (
+        done.stderr
+    )
+
+
+def _readable_copy(root: Path, factory: pytest.TempPathFactory) -> Path:
+    place = factory.mktemp("copy")
+    for directory in (place, *list(place.parents)[:2]):
+        directory.chmod(0o755)
+    for path in [*(root / "agent_gym").glob("*.py"), *(root / "agent_gym/sandbox").rglob("*.py"), *(root / "agent_gym/core").rglob("*.py")]:
+        target = place / path.relative_to(root)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(path.read_bytes())
+    return place
+
+
+def _can_run(interpreter: str, packages: str) -> bool:
+    command = ["setpriv", "--reuid=12345", "--regid=12345", "--clear-groups", interpreter, "-c", "import gymnasium"]
+    try:
+        return subprocess.run(command, cwd="/", env={"PYTHONPATH": packages}, capture_output=True, check=False).returncode == 0
+    except OSError:
+        return False
+
+
+def _running(mark: str) -> bool:
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            if path.read_bytes().startswith(mark.encode() + b"\0"):
+                return True
+        except OSError:
+            continue
+    return False
+
+
+def _wait_until(holds: object, seconds: float = 30) -> bool:
+    assert callable(holds)
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        if holds():
+            return True
+        time.sleep(0.05)
+    return False
