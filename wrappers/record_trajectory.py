@@ -67,6 +67,7 @@ class RecordTrajectory(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorA
         self._source, self._policy_id = source, policy_id
         self._recorder: Recorder | None = None
         self._notes: dict[str, Any] = {}
+        self._columns: dict[str, Any] = {}
 
     @property
     def episode_id(self) -> str | None:
@@ -86,12 +87,13 @@ class RecordTrajectory(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorA
 
     @property
     def notes(self) -> dict[str, Any]:
-        """The columns that the coming step's notes will fill; assigning a dict of notes replaces them."""
+        """What will be kept with the coming step; assign a dict to replace it (``set_attr("notes", …)`` in vector environments)."""
         return self._notes
 
     @notes.setter
     def notes(self, notes: Mapping[str, Any]) -> None:
-        self._notes = checked_notes(notes)
+        self._columns = checked_notes(notes)
+        self._notes = dict(notes)
 
     def note(self, **notes: Any) -> None:
         """Keeps with the coming step what only the learner knows.
@@ -104,7 +106,7 @@ class RecordTrajectory(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorA
             TypeError: A value is of the wrong kind.
             ValueError: A known one cannot be read as a number.
         """
-        self._notes = self._notes | checked_notes(notes)
+        self.notes = self._notes | notes
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         """Resets the environment and records the new episode's first observation.
@@ -113,7 +115,7 @@ class RecordTrajectory(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorA
             InfrastructureError: The environment could not be reset; the episode is kept as ``infra_error``.
             StoreError: It could not be recorded.
         """
-        self._notes = {}
+        self._notes, self._columns = {}, {}
         try:
             result = self.env.reset(seed=seed, options=options)
         except InfrastructureError as error:
@@ -134,7 +136,7 @@ class RecordTrajectory(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorA
         except InfrastructureError as error:
             self._recording().fail(_told(error))
             raise
-        notes, self._notes = self._notes, {}
+        notes, self._notes, self._columns = self._columns, {}, {}
         self._recording().step(
             self._last_record(),
             reward=float(reward),

@@ -80,7 +80,8 @@ def evaluate(
         def make() -> RecordTrajectory:
             name = env_id if ":" in env_id or env_id in gymnasium.registry else f"agent_gym:{env_id}"
             source = "oracle" if policy.name == "oracle" else "policy"
-            env = gymnasium.make(name, interface=policy.interface, disable_env_checker=True, **(env_kwargs or {}))
+            keywords = {"split": split, **(env_kwargs or {})}
+            env = gymnasium.make(name, interface=policy.interface, disable_env_checker=True, **keywords)
             recorded = RecordTrajectory(env, run, source=source, policy_id=policy.name)
             stack.callback(recorded.close)
             return recorded

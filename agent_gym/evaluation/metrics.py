@@ -4,6 +4,7 @@ An episode is *valid* unless the environment failed (``infra_error``) or it neve
 successes nor failures and leave every rate. What cannot be computed, because there is nothing to compute it from, is None.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -34,7 +35,7 @@ def summarize(rows: Sequence[Row], *, seed: int = 0) -> dict[str, Any]:
     counts = [count for name in sorted(types) if (count := _successes(types[name]))[1]]
     whole = _figures(rows)
     macro = {
-        "success_macro": sum(successes / trials for successes, trials in counts) / len(counts) if counts else None,
+        "success_macro": math.fsum(successes / trials for successes, trials in counts) / len(counts) if counts else None,
         "success_macro_ci95": list(bootstrap_macro(counts, seed=seed)) if counts else None,
     }
     head = {key: whole.pop(key) for key in ("episodes", "success_rate", "success_ci95")}
@@ -50,7 +51,7 @@ def _figures(rows: Sequence[Row]) -> dict[str, Any]:
         "episodes": len(rows),
         "success_rate": _ratio(successes, trials),
         "success_ci95": list(wilson(successes, trials)) if trials else None,
-        "reward_mean": _ratio(sum(rewards), len(rewards)),
+        "reward_mean": _ratio(math.fsum(rewards), len(rewards)),
         "turns_mean": _ratio(turns, len(valid)),
         "invalid_action_rate": _ratio(_total(valid, "n_invalid_actions"), turns),
         "tool_success_rate": _ratio(calls - _total(valid, "n_tool_failures"), calls),

@@ -95,6 +95,8 @@ class Episode:
             outcome = "success" if success else "failure"
         else:
             outcome = _OUTCOME_OF.get(ending, "failure")
+        if outcome == "truncated" and success is None:
+            success = False
         valid = outcome not in ("infra_error", "interrupted") and end.get("reward_valid", True)
         return {
             **self._row,

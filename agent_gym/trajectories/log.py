@@ -23,6 +23,7 @@ from agent_gym.errors import StoreError
 __all__ = ["DamagedLog", "LogWriter", "read_log", "store_error", "try_lock"]
 
 _TRIES = 100
+_READ_BYTES = 2**20
 _CRC_AT, _TAIL_AT = 8, 18
 
 
@@ -145,7 +146,7 @@ def read_log(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
     Raises:
         DamagedLog: A line is not what was written.
     """
-    with path.open("rb") as log:
+    with path.open("rb", buffering=_READ_BYTES) as log:
         for seq, line in enumerate(log):
             if not line.endswith(b"\n"):
                 return

@@ -66,7 +66,7 @@ class CountingSession(Session):
             raise InfrastructureError("the abacus broke")
         return Observation(f"The count is {self.count}. \N{SNOWMAN}", {"count": self.count})
 
-    def call(self, call: ToolCall, deadline: float) -> ToolResult:
+    def call(self, call: ToolCall, deadline: float) -> ToolResult:  # noqa: ARG002 - the contract's
         if call.name == "crash":
             raise RuntimeError("no such luck")
         if call.name == "look":
@@ -99,7 +99,7 @@ class CountingEnv(AgentEnv):
     def __init__(self, **keywords: Any) -> None:
         super().__init__(tasks=CountingTasks(), tools=TOOLS, **keywords)
 
-    def open(self, task: Task, seed: int, snapshot: Snapshot | None = None) -> Session:
+    def open(self, task: Task, seed: int, snapshot: Snapshot | None = None) -> Session:  # noqa: ARG002 - the contract's
         if task.type == "count/unopened":
             raise InfrastructureError("no abacus")
         return CountingSession(task)
