@@ -9,7 +9,7 @@ import math
 import sqlite3
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from threading import RLock
 from typing import Any
 
@@ -48,6 +48,7 @@ class World:
         self._deadline = math.inf
         self._interrupted = False
         self._writable = False
+        self._closed = False
         self._connection = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
         self._load(base.image)
         self._connection.set_progress_handler(self._late, _PROGRESS_EVERY)
@@ -278,13 +279,16 @@ class World:
     def interrupt(self) -> None:
         """Stops the transaction that is under way, from any thread; its next read or write raises `DeadlinePassed`."""
         self._interrupted = True
-        self._connection.interrupt()
+        with suppress(sqlite3.ProgrammingError):  # closed meanwhile: there is nothing left to stop
+            self._connection.interrupt()
 
     def close(self) -> None:
         """Frees the database. Closing twice is fine."""
         with self._lock:
-            self._connection.set_progress_handler(None, 0)
-            self._connection.close()
+            if not self._closed:
+                self._closed = True
+                self._connection.set_progress_handler(None, 0)
+                self._connection.close()
 
     # --- Inside ---
 

@@ -14,8 +14,8 @@ _REQUESTS = (cancel.REQUEST, change_address.REQUEST, exchange.REQUEST)
 
 
 def _draft(world: World, rng: np.random.Generator, split: str) -> Draft:
-    request = pick(rng, _REQUESTS)
-    reason = pick(rng, [code for code, rule in RULES.items() if request.name in rule.forbids])
+    reason = pick(rng, list(RULES))
+    request = pick(rng, [request for request in _REQUESTS if request.name in RULES[reason].forbids])
     target = any_target(world, rng)
     prepare(world, request.name, target)
     RULES[reason].impose(world, target)

@@ -1,0 +1,56 @@
+"""Phrasebooks read back what they wrote; scripts are pure functions of what was observed."""
+
+from typing import Any
+
+import pytest
+
+from agent_gym.core import ToolCall
+from agent_gym.core.seeding import derive
+from agent_gym.world import Phrasebook, Route, Script, next_call
+
+BOOK = Phrasebook(
+    frames={"train": ("{who} Paint {thing} {colour}.", "Paint {thing} {colour}, please. {who}"), "other": ("Make {thing} {colour}!",)},
+    routes={
+        "number": Route((), ("door {number}",)),
+        "name": Route(("I am {name}.", "This is {name}?"), ("my door", "the door of mine")),
+    },
+    slots={"number": r"\d+", "name": r"[^\s.?]+", "colour": "red|dark red"},
+)
+
+
+@pytest.mark.parametrize("wording", ["train", "other"])
+@pytest.mark.parametrize(("route", "slots"), [("number", {"number": "12"}), ("name", {"name": "Zoë-O'Brien"})])
+def test_what_is_written_is_read_back(wording: str, route: str, slots: dict[str, str]) -> None:
+    for number in range(20):
+        goal = BOOK.write(derive("t", number), wording, route, {**slots, "colour": "dark red"})
+        wanted = {**slots, "colour": "dark red"}
+        if "{who}" not in "".join(BOOK.frames[wording]):
+            wanted.pop("name", None)
+        assert BOOK.read(goal) == wanted
+        assert goal == " ".join(goal.split())
+
+
+def test_other_words_are_not_read() -> None:
+    assert BOOK.read("Paint the sky red.") is None
+
+
+def script() -> Script:
+    found = yield ToolCall("find", {"name": "a"})
+    yield ToolCall("read", {"key": found["key"]})
+    yield ToolCall("finish")
+
+
+def seen(tool: str, arguments: dict[str, Any], status: str, result: object) -> dict[str, Any]:
+    return {"data": {"last": {"tool": tool, "arguments": arguments, "status": status, "result": result}}}
+
+
+def test_a_script_goes_on_from_whatever_was_observed() -> None:
+    start: dict[str, Any] = {"data": {"last": None}}
+    find, read = ToolCall("find", {"name": "a"}), ToolCall("read", {"key": "k"})
+    found = seen("find", {"name": "a"}, "ok", {"key": "k"})
+    assert next_call(script(), [start]) == find
+    assert next_call(script(), [start, seen("find", {"name": "a"}, "unavailable", "try again")]) == find
+    assert next_call(script(), [start, seen("read", {"key": "k"}, "ok", {}), seen("", {}, "invalid_arguments", "?")]) == find
+    assert next_call(script(), [start, found]) == read
+    assert next_call(script(), [start, seen("read", {"key": "k"}, "ok", {}), found]) == ToolCall("finish")
+    assert next_call(script(), [start, found, seen("read", {"key": "k"}, "empty", {})]) == ToolCall("finish")
