@@ -1,0 +1,278 @@
+"""Charts as inline SVG that take their colours from the page, so that they follow its light or dark scheme.
+
+Matplotlib draws; each colour it is given stands for a role, which becomes a CSS variable of the page. Texts stay texts. A chart is
+drawn twice, for wide and for narrow screens, and the page shows the one that fits: a single drawing scaled down to a telephone could
+not be read. Equal input gives equal bytes.
+"""
+
+import re
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from io import BytesIO
+from itertools import pairwise
+from typing import TYPE_CHECKING, Literal
+from xml.etree import ElementTree
+
+from markupsafe import Markup
+
+from agent_gym.errors import MissingExtra
+from agent_gym.report.figures import percent, whole_percent
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+__all__ = ["Chart", "Dot", "Point", "Row", "Series", "Tone", "dot_chart", "learning_curves"]
+
+Tone = Literal["blue", "orange", "green", "grey"]
+
+_ROLES = {"ink": "#000001", "muted": "#000002", "line": "#000003", "paper": "#000004"}
+_TONES: dict[Tone, str] = {"blue": "#000011", "orange": "#000012", "green": "#000013", "grey": "#000014"}
+_MARKERS: dict[Tone, str] = {"blue": "o", "orange": "s", "green": "D", "grey": "X"}
+_VARIABLES = {colour: f"var(--{name})" for name, colour in [*_ROLES.items(), *_TONES.items()]}
+
+_WIDE, _NARROW = 880, 350
+_SVG = "{http://www.w3.org/2000/svg}"
+_LINK = "{http://www.w3.org/1999/xlink}href"
+
+
+@dataclass(frozen=True)
+class Point:
+    """One measurement on a learning curve.
+
+    Attributes:
+        steps: Environment steps so far.
+        success: Success rate, in [0, 1].
+        low: Lower end of its band, if there is one.
+        high: Upper end of its band.
+    """
+
+    steps: int
+    success: float
+    low: float | None = None
+    high: float | None = None
+
+
+@dataclass(frozen=True)
+class Series:
+    """A named curve.
+
+    Attributes:
+        name: For the legend.
+        points: By growing steps.
+        tone: Its colour and marker.
+    """
+
+    name: str
+    points: Sequence[Point]
+    tone: Tone = "blue"
+
+
+@dataclass(frozen=True)
+class Dot:
+    """One rate in a dot chart.
+
+    Attributes:
+        name: For the legend; equal in every row.
+        rate: In [0, 1], or None where it is not known.
+        ends: Its interval, if known.
+        tone: Its colour and marker.
+    """
+
+    name: str
+    rate: float | None
+    ends: Sequence[float] | None
+    tone: Tone
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of a dot chart: its name and its rates."""
+
+    name: str
+    dots: Sequence[Dot]
+
+
+@dataclass(frozen=True)
+class Chart:
+    """A chart, drawn twice.
+
+    Attributes:
+        wide: SVG for wide screens and paper.
+        narrow: SVG for narrow screens.
+    """
+
+    wide: Markup
+    narrow: Markup
+
+
+def learning_curves(series: Sequence[Series], *, title: str) -> Chart:
+    """Success rate over environment steps.
+
+    Args:
+        series: The curves; one without points is left out.
+        title: What the chart shows, for those who cannot see it.
+
+    Raises:
+        MissingExtra: Matplotlib is not installed.
+    """
+    curves = [curve for curve in series if curve.points]
+    ends = "; ".join(f"{curve.name} ends at {whole_percent(curve.points[-1].success)}" for curve in curves)
+
+    def draw(width: int) -> Markup:
+        with _figure(width, 380 if width == _WIDE else 330, title=f"{title}: {ends}.") as (figure, axes):
+            for curve in curves:
+                _draw_curve(axes, curve)
+            _write_ends(axes, curves)
+            axes.set_ylim(-0.03, 1.04)
+            axes.set_xlabel("environment steps")
+            axes.set_ylabel("success rate")
+            axes.xaxis.set_major_formatter(lambda x, _: f"{x:,.0f}")
+            axes.yaxis.set_major_formatter(lambda y, _: f"{100 * y:.0f} %")
+            axes.locator_params(axis="x", nbins=8 if width == _WIDE else 4)
+            axes.grid(axis="y")
+            _legend(figure, axes, columns=len(curves) if width == _WIDE else 1)
+            return _svg(figure)
+
+    return Chart(draw(_WIDE), draw(_NARROW))
+
+
+def dot_chart(rows: Sequence[Row], *, title: str) -> Chart:
+    """Rates with their intervals, side by side for each row; the first row on top.
+
+    Args:
+        rows: At least one.
+        title: What the chart shows, for those who cannot see it.
+
+    Raises:
+        MissingExtra: Matplotlib is not installed.
+    """
+    told = "; ".join(f"{row.name}: " + ", ".join(f"{dot.name} {percent(dot.rate)}" for dot in row.dots) for row in rows)
+    lines = max((len(row.dots) for row in rows), default=1)
+
+    def draw(width: int) -> Markup:
+        height = 96 + len(rows) * (13 * lines + 18) + (0 if width == _WIDE else 18 * (lines // 2))
+        with _figure(width, height, title=f"{title}: {told}.") as (figure, axes):
+            for place, row in enumerate(rows):
+                if place:
+                    axes.axhline(place - 0.5, color=_ROLES["line"], linewidth=1)
+                for index, dot in enumerate(row.dots):
+                    _draw_dot(axes, dot, place + 0.72 * ((index + 0.5) / lines - 0.5))
+            axes.set_ylim(len(rows) - 0.5, -0.5)
+            axes.set_xlim(-0.02, 1.02)
+            axes.set_yticks(range(len(rows)), [row.name if width == _WIDE else row.name.replace("/", "/\n", 1) for row in rows])
+            axes.tick_params(axis="y", labelcolor=_ROLES["ink"])
+            axes.set_xlabel("success rate, with 95 % interval")
+            axes.xaxis.set_major_formatter(lambda x, _: f"{100 * x:.0f} %")
+            axes.locator_params(axis="x", nbins=10 if width == _WIDE else 4)
+            axes.grid(axis="x")
+            _legend(figure, axes, columns=lines if width == _WIDE else 2)
+            return _svg(figure)
+
+    return Chart(draw(_WIDE), draw(_NARROW))
+
+
+def _draw_curve(axes: "Axes", curve: Series) -> None:
+    colour, steps = _TONES[curve.tone], [point.steps for point in curve.points]
+    banded = [(point.steps, point.low, point.high) for point in curve.points if point.low is not None and point.high is not None]
+    if banded:
+        at, low, high = zip(*banded, strict=True)
+        axes.fill_between(at, low, high, color=colour, alpha=0.16, linewidth=0)
+    rates = [point.success for point in curve.points]
+    dash = "solid" if curve.tone == "blue" else (0, (5, 2.5))
+    axes.plot(steps, rates, color=colour, linestyle=dash, marker=_MARKERS[curve.tone], markersize=4.5, label=curve.name, clip_on=False)
+
+
+def _write_ends(axes: "Axes", curves: Sequence[Series]) -> None:
+    """Writes each curve's last rate beside its end, moved apart where two would overlap."""
+    ends = sorted((curve.points[-1].success, curve.points[-1].steps, curve.tone) for curve in curves)
+    heights = [rate for rate, _, _ in ends]
+    for below, above in pairwise(range(len(heights))):
+        heights[above] = max(heights[above], heights[below] + 0.07)
+    for (rate, steps, tone), height in zip(ends, heights, strict=True):
+        axes.annotate(
+            whole_percent(rate).replace("less than ", "< ").replace("more than ", "> "),
+            (steps, height),
+            xytext=(9, 0),
+            textcoords="offset points",
+            color=_TONES[tone],
+            weight="bold",
+            va="center",
+            annotation_clip=False,
+        )
+
+
+def _draw_dot(axes: "Axes", dot: Dot, height: float) -> None:
+    if dot.rate is None:
+        return
+    colour = _TONES[dot.tone]
+    if dot.ends is not None:
+        axes.plot(dot.ends, [height, height], color=colour, linewidth=2.5, alpha=0.55, solid_capstyle="round", clip_on=False)
+    axes.plot(
+        [dot.rate], [height], color=colour, marker=_MARKERS[dot.tone], markersize=6.5, linestyle="none", label=dot.name, clip_on=False
+    )
+
+
+def _legend(figure: "Figure", axes: "Axes", columns: int) -> None:
+    handles = dict(zip(*reversed(axes.get_legend_handles_labels()), strict=True))
+    if handles:
+        figure.legend(handles.values(), handles, loc="outside upper left", ncols=columns, frameon=False, borderaxespad=0, columnspacing=1.6)
+
+
+@contextmanager
+def _figure(width: int, height: int, *, title: str) -> Iterator[tuple["Figure", "Axes"]]:
+    """An empty figure of so many CSS pixels, in the kit's style whatever the user's own settings are."""
+    try:
+        import matplotlib.style
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise MissingExtra("matplotlib", "train") from error
+    style = {
+        "svg.fonttype": "none",
+        "svg.hashsalt": f"{width}",
+        "text.parse_math": False,
+        "text.color": _ROLES["ink"],
+        "font.size": 13,
+        "axes.edgecolor": _ROLES["muted"],
+        "axes.labelcolor": _ROLES["muted"],
+        "axes.axisbelow": True,
+        "axes.spines.top": False,
+        "axes.spines.right": False,
+        "axes.spines.left": False,
+        "grid.color": _ROLES["line"],
+        "lines.linewidth": 2,
+        "xtick.color": _ROLES["muted"],
+        "ytick.color": _ROLES["muted"],
+        "ytick.major.size": 0,
+    }
+    with matplotlib.style.context(["default", style]), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Glyph .* missing")  # the page's fonts draw the text, not matplotlib's
+        figure = Figure(figsize=(width / 72, height / 72), layout="constrained", facecolor="none")
+        figure.set_label(title)
+        axes = figure.add_subplot(facecolor="none")
+        yield figure, axes
+
+
+def _svg(figure: "Figure") -> Markup:
+    """Turns a figure into SVG for the inside of a page: coloured by its variables, without ids, styles and addresses of its own."""
+    drawn = BytesIO()
+    figure.savefig(drawn, format="svg", metadata=dict.fromkeys(("Creator", "Date", "Format", "Type")))
+    root = ElementTree.fromstring(drawn.getvalue())
+    for parent in list(root.iter()):
+        for child in list(parent):
+            if child.tag in (f"{_SVG}style", f"{_SVG}metadata"):
+                parent.remove(child)
+    used = set(re.findall(r"#(\w+)", " ".join(value for node in root.iter() for value in node.attrib.values())))
+    for node in root.iter():
+        node.tag = node.tag.removeprefix(_SVG)
+        if node.get("id") not in used:
+            node.attrib.pop("id", None)
+        if target := node.attrib.pop(_LINK, None):
+            node.set("href", target)
+        if style := node.get("style"):
+            style = re.sub(r"font-family: [^;]*;? ?", "", style)
+            node.set("style", re.sub(r"#[0-9a-f]{6}", lambda match: _VARIABLES.get(match[0], match[0]), style))
+    root.attrib = {"viewBox": root.attrib["viewBox"], "role": "img", "aria-label": str(figure.get_label())}
+    return Markup(ElementTree.tostring(root, encoding="unicode", short_empty_elements=False))

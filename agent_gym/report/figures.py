@@ -1,0 +1,71 @@
+"""Numbers, spans of time and JSON as people read them. A figure that is not known is a dash, never a zero."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from agent_gym.core.canonical import pretty
+
+__all__ = ["duration", "integer", "interval", "number", "percent", "readable", "reward", "whole_percent", "whole_range"]
+
+_UNKNOWN = "–"
+_NB = "\u00a0"
+
+
+def percent(rate: float | None) -> str:
+    """A rate in [0, 1] with one decimal, for tables: ``93.2 %``."""
+    return _UNKNOWN if rate is None else f"{100 * rate:.1f}{_NB}%"
+
+
+def whole_percent(rate: float | None) -> str:
+    """A rate in [0, 1] in whole per cent, for sentences; what is not all or nothing never reads as 0 or 100 %."""
+    if rate is None:
+        return _UNKNOWN
+    if 0 < rate < 0.005:
+        return f"less than 0.5{_NB}%"
+    if 0.995 < rate < 1:
+        return f"more than 99.5{_NB}%"
+    return f"{100 * rate:.0f}{_NB}%"
+
+
+def interval(ends: Sequence[float] | None) -> str:
+    """Both ends of an interval of rates, for tables: ``90.9 – 95.0``."""
+    return _UNKNOWN if ends is None else f"{100 * ends[0]:.1f}{_NB}–{_NB}{100 * ends[1]:.1f}"
+
+
+def whole_range(ends: Sequence[float] | None) -> str:
+    """Both ends of an interval of rates, for sentences: ``91–95 %``."""
+    return _UNKNOWN if ends is None else f"{100 * ends[0]:.0f}–{100 * ends[1]:.0f}{_NB}%"
+
+
+def number(value: float | None, digits: int = 1) -> str:
+    """A number with a fixed count of decimals."""
+    return _UNKNOWN if value is None else f"{value:.{digits}f}".replace("-", "−")
+
+
+def integer(value: int | None) -> str:
+    """A count, its thousands apart."""
+    return _UNKNOWN if value is None else f"{value:,}"
+
+
+def reward(value: float | None) -> str:
+    """A reward with its sign: ``+1``, ``−0.1``, ``0``; a dash where it is not valid."""
+    if value is None:
+        return _UNKNOWN
+    return "0" if value == 0 else f"{value:+.3g}".replace("-", "−")
+
+
+def duration(seconds: float) -> str:
+    """A span of time, in the units people would use: ``8.4 s``, ``5 min 07 s``, ``2 h 05 min``."""
+    if seconds < 10:
+        return f"{seconds:.1f}{_NB}s"
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole}{_NB}s"
+    if whole < 3600:
+        return f"{whole // 60}{_NB}min {whole % 60:02d}{_NB}s"
+    return f"{whole // 3600}{_NB}h {whole % 3600 // 60:02d}{_NB}min"
+
+
+def readable(value: Any) -> str:
+    """A text as it is; any other JSON value indented."""
+    return value if isinstance(value, str) else pretty(value)

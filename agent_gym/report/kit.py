@@ -1,0 +1,76 @@
+"""The one HTML kit: a template and what it shows become one file that needs nothing else.
+
+Whatever an agent, a tool or a task wrote is hostile: every value is escaped, the page's own policy (CSP) forbids scripts and any
+address, and characters that could hide or turn round text are shown as ``\N{REPLACEMENT CHARACTER}``. A page has no clock and no
+randomness of its own, so equal input gives equal bytes.
+"""
+
+import os
+import tempfile
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import jinja2
+
+from agent_gym.report import figures
+
+__all__ = ["render", "write"]
+
+_TEMPLATES = Path(__file__).parent / "templates"
+
+_CONTROLS = [*range(0x00, 0x09), 0x0B, 0x0C, *range(0x0E, 0x20), *range(0x7F, 0xA0)]
+_TURNING = [*range(0x202A, 0x202F), *range(0x2066, 0x206A), 0x200E, 0x200F, 0xFEFF]
+_SURROGATES = range(0xD800, 0xE000)
+_UNSAFE = dict.fromkeys([*_CONTROLS, *_TURNING, *_SURROGATES, 0xFFFE, 0xFFFF], "\N{REPLACEMENT CHARACTER}")
+
+
+@cache
+def _environment() -> jinja2.Environment:
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(_TEMPLATES),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    environment.filters.update({name: getattr(figures, name) for name in figures.__all__})
+    return environment
+
+
+def render(template: str, **shown: Any) -> str:
+    """Renders a page.
+
+    Args:
+        template: Name of a file in ``templates``.
+        **shown: What the template refers to. Only `markupsafe.Markup`, which charts are, is not escaped.
+
+    Returns:
+        HTML without characters that UTF-8 cannot hold or that could disguise text.
+    """
+    page = _environment().get_template(template).render(**shown)
+    return page.replace("\r\n", "\n").replace("\r", "\n").translate(_UNSAFE)
+
+
+def write(path: Path, page: str) -> Path:
+    """Writes a page whole or not at all, and makes the folders above it.
+
+    Returns:
+        The path, absolute.
+
+    Raises:
+        OSError: It cannot be written.
+    """
+    path = path.absolute()
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, draft = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(page.encode())
+        Path(draft).chmod(0o644)
+        Path(draft).replace(path)
+    except BaseException:
+        Path(draft).unlink(missing_ok=True)
+        raise
+    return path
