@@ -496,6 +496,6 @@ class AgentEnv(gymnasium.Env[dict[str, Any], Any]):
 def _range(difficulty: Sequence[float] | None) -> tuple[float, float] | None:
     if difficulty is None:
         return None
-    if isinstance(difficulty, str) or len(difficulty) != 2:
+    if not isinstance(difficulty, list | tuple) or len(difficulty) != 2 or not all(isinstance(end, int | float) for end in difficulty):
         raise ConfigurationError(f"difficulty must be two numbers, lowest and highest, got {difficulty!r}")
     return float(difficulty[0]), float(difficulty[1])

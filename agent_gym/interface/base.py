@@ -9,7 +9,7 @@ from agent_gym.agent_env import AgentEnv
 from agent_gym.core.action import ToolCall
 from agent_gym.core.observation import Observation
 from agent_gym.core.record import StepRecord
-from agent_gym.core.task import Task
+from agent_gym.core.task import Task, TaskSet
 from agent_gym.core.tool import ToolSpec
 
 __all__ = ["Interface"]
@@ -51,6 +51,11 @@ class Interface(gymnasium.Env[Any, Any]):
         """Closes the environment inside; closing twice is fine."""
         self.rich.close()
         super().close()
+
+    @property
+    def tasks(self) -> TaskSet:
+        """The tasks that episodes are drawn from, of every split."""
+        return self._inner.tasks
 
     @property
     def task(self) -> Task:

@@ -51,9 +51,10 @@ class _SmallTasks(TaskSet):
         return [f"{family}/{split}/{i}" for i in range(50)]
 
     def get(self, task_id: str) -> Task:
-        *front, split, number = task_id.split("/")
-        if front != ["lamps", "switch"] or split not in self.splits() or number not in map(str, range(50)):
-            raise unknown("task", task_id, self.ids("train", "lamps/switch"))
+        ids = {known: split for split in self.splits() for known in self.ids(split, "lamps/switch")}
+        if task_id not in ids:
+            raise unknown("task", task_id, ids)
+        split = ids[task_id]
         rng = derive("lamps", task_id)
         lamps = [_COLOURS[int(i)] for i in rng.permutation(4)]
         room = int(rng.integers(4)) + 1

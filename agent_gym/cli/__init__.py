@@ -1,0 +1,40 @@
+"""The ``agent-gym`` command. One file a group; the work is done elsewhere."""
+
+import sys
+
+import gymnasium.error
+import typer
+from rich.markup import escape
+
+from agent_gym.cli import bench, check, demo, episodes, evaluate, tasks, train
+from agent_gym.cli.output import progress_console
+from agent_gym.errors import AgentGymError
+from agent_gym.registry import IDS
+
+__all__ = ["app", "main"]
+
+app = typer.Typer(
+    name="agent-gym",
+    help="Train and measure agents that use tools.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.command("train")(train.train)
+app.command("eval")(evaluate.evaluate)
+app.command("demo")(demo.demo)
+app.command("bench")(bench.bench)
+app.add_typer(tasks.app, name="tasks")
+app.add_typer(episodes.app, name="episodes")
+app.add_typer(check.app, name="check")
+
+
+def main() -> None:
+    """Runs the command; an error of ours is one line on stderr and exit status 2."""
+    try:
+        app()
+    except (AgentGymError, gymnasium.error.Error) as error:
+        remedy = f" Known: {', '.join(IDS)}." if isinstance(error, gymnasium.error.UnregisteredEnv) else ""
+        progress_console.print("[bold red]error:[/]", escape(f"{error}{remedy}"), highlight=False, soft_wrap=True)
+        sys.exit(2)

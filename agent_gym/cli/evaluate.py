@@ -1,0 +1,74 @@
+"""``agent-gym eval POLICY ENV_ID``."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import gymnasium
+import typer
+
+import agent_gym
+from agent_gym.cli.output import JsonOption, SeedOption, SetOption, StoreOption, bar, console, parse_settings, print_json, table
+from agent_gym.evaluation import evaluate as run_evaluation
+from agent_gym.policies import load
+
+__all__ = ["evaluate", "summary_rows"]
+
+
+def evaluate(
+    policy: Annotated[str, typer.Argument(help="A policy's name (random, heuristic, oracle, …), a saved model, or an import string.")],
+    env_id: Annotated[str, typer.Argument(help="An environment's id, such as AgentBase/ToolTask-v0.")],
+    split: Annotated[str, typer.Option(help="The split.")] = "test",
+    episodes: Annotated[int | None, typer.Option(help="How many episodes; 200, or every task of --tasks once.", min=1)] = None,
+    tasks: Annotated[str | None, typer.Option(help="Families or task ids, with commas between, or a file of them.")] = None,
+    seed: SeedOption = 0,
+    settings: SetOption = None,
+    store: StoreOption = Path("runs/store"),
+    as_json: JsonOption = False,
+) -> None:
+    """Measure a policy, with intervals, by family."""
+    gymnasium.register_envs(agent_gym)
+    keywords = parse_settings(settings)
+    made = gymnasium.make(env_id, interface="text", disable_env_checker=True, **{"split": split, **keywords})
+    try:
+        with bar(f"{policy} on {env_id}", quiet=as_json) as progress:
+            result = run_evaluation(
+                load(policy, made, seed=seed),
+                env_id,
+                episodes=episodes,
+                split=split,
+                seed=seed,
+                tasks=tasks,
+                env_kwargs=keywords,
+                store=store,
+                progress=progress,
+            )
+    finally:
+        made.close()
+    if as_json:
+        print_json(result)
+        return
+    table(f"{result['policy']} on {env_id}, {result['split']} split, seed {seed}", _COLUMNS, summary_rows(result))
+    if result["success_macro_ci95"] is not None:
+        low, high = result["success_macro_ci95"]
+        console.print(f"mean over families {result['success_macro']:.3f} (95 % interval {low:.3f} to {high:.3f}); recorded in {store}")
+
+
+_COLUMNS = ["task type", "episodes", "success", "95 % interval", "turns", "invalid actions", "tool calls ok", "infra errors"]
+
+
+def summary_rows(result: dict[str, Any]) -> list[list[Any]]:
+    """The rows of a table: every family, then all."""
+    return [_row(name, part) for name, part in {**result["by_task_type"], "all": result}.items()]
+
+
+def _row(name: str, part: dict[str, Any]) -> list[Any]:
+    interval = part["success_ci95"]
+    figures = [
+        part["success_rate"],
+        interval and f"{interval[0]:.3f}–{interval[1]:.3f}",
+        part["turns_mean"],
+        part["invalid_action_rate"],
+        part["tool_success_rate"],
+    ]
+    shown = ["–" if figure is None else figure for figure in figures]
+    return [name, part["episodes"], *shown, part["infra_errors"]]

@@ -1,0 +1,89 @@
+"""How the command talks: figures on stdout, everything else on stderr."""
+
+import json
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any
+
+import orjson
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
+
+from agent_gym.errors import ConfigurationError
+
+__all__ = [
+    "JsonOption",
+    "SeedOption",
+    "SetOption",
+    "StoreOption",
+    "bar",
+    "console",
+    "parse_settings",
+    "print_json",
+    "progress_console",
+    "table",
+]
+
+console = Console()
+"""For figures."""
+progress_console = Console(stderr=True)
+"""For progress and errors."""
+
+JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout and nothing else.")]
+SeedOption = Annotated[int, typer.Option(help="Seed of everything that is drawn.")]
+SetOption = Annotated[
+    list[str] | None, typer.Option("--set", metavar="KEY=JSON", help="A keyword of the environment, such as --set 'families=[\"cancel\"]'.")
+]
+StoreOption = Annotated[
+    Path,
+    typer.Option(help="Folder of the trajectory store.", envvar="AGENT_GYM_STORE"),
+]
+
+
+def parse_settings(settings: Sequence[str] | None) -> dict[str, Any]:
+    """Reads ``KEY=JSON`` pairs; a value that is no JSON is taken as text.
+
+    Raises:
+        ConfigurationError: A pair without ``=``.
+    """
+    parsed: dict[str, Any] = {}
+    for setting in settings or ():
+        key, equals, value = setting.partition("=")
+        if not equals or not key:
+            raise ConfigurationError(f"--set {setting!r}: write KEY=JSON")
+        try:
+            parsed[key] = json.loads(value)
+        except json.JSONDecodeError:
+            parsed[key] = value
+    return parsed
+
+
+def print_json(value: Any) -> None:
+    """One JSON object on stdout."""
+    sys.stdout.buffer.write(orjson.dumps(value, option=orjson.OPT_INDENT_2 | orjson.OPT_SERIALIZE_NUMPY, default=str) + b"\n")
+    sys.stdout.buffer.flush()
+
+
+def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
+    """A table on stdout; numbers stand right."""
+    shown = Table(title=title, title_justify="left", box=None, pad_edge=False, header_style="bold")
+    for index, column in enumerate(columns):
+        numeric = all(isinstance(row[index], int | float) or str(row[index])[:1].isdigit() for row in rows) and bool(rows)
+        shown.add_column(column, justify="right" if numeric else "left", overflow="fold")
+    for row in rows:
+        shown.add_row(*(f"{cell:.3f}" if isinstance(cell, float) else str(cell) for cell in row))
+    (console if console.is_terminal else Console(width=int(os.environ.get("COLUMNS", "140")))).print(shown)
+
+
+@contextmanager
+def bar(what: str, *, quiet: bool = False) -> Iterator[Any]:
+    """A progress bar on stderr: gives a function of (done, total)."""
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=progress_console, transient=True, disable=quiet or not progress_console.is_terminal) as progress:
+        task = progress.add_task(what, total=None)
+        yield lambda done, total: progress.update(task, completed=done, total=total)

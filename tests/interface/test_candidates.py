@@ -1,0 +1,162 @@
+"""Candidates: what is offered follows from what was read, hangs together, and holds the oracle's call."""
+
+import json
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from agent_gym.core import ToolCall, ToolSpec
+from agent_gym.core.closing import closing_tools
+from agent_gym.interface.candidates import Memory, Toolbox
+from agent_gym.interface.features import CANDIDATES, COL_OVERLAP, COL_TRIED, Encoder
+from agent_gym.trajectories import TrajectoryStore
+from agent_gym.wrappers import RecordTrajectory
+
+TOOL_TASK = "agent_gym:AgentBase/ToolTask-v0"
+FAMILIES = ["cancel", "change_address", "exchange", "refuse", "who_is_it"]
+
+
+def spec(name: str, **kinds: str) -> ToolSpec:
+    properties: dict[str, Any] = {
+        p: {"type": "string", "x-entity": kind, "pattern": f"^{kind[0].upper()}\\d+$"} for p, kind in kinds.items()
+    }
+    return ToolSpec(name=name, description="", parameters={"type": "object", "properties": properties, "required": list(properties)})
+
+
+TOOLS = (
+    spec("get_order", order_id="order_id"),
+    spec("get_product", product_id="product_id"),
+    spec("exchange", order_id="order_id", item_id="item_id", new="variant_id"),
+    *closing_tools(["late", "broken"]),
+)
+ORDER = {"order_id": "O1", "items": [{"item_id": "I1", "product_id": "P1", "colour": "red"}, {"item_id": "I2", "product_id": "P2"}]}
+PRODUCT = {"product_id": "P1", "variants": [{"variant_id": "V1", "colour": "red"}, {"variant_id": "V2", "colour": "blue"}]}
+
+
+def seen(tool: str, result: Any) -> dict[str, Any]:
+    return {"tool": tool, "arguments": {}, "status": "ok", "result": result}
+
+
+def calls(memory: Memory, tool: str) -> list[dict[str, Any]]:
+    return [candidate.call.arguments for candidate in memory.candidates(tool)[0]]
+
+
+def test_entities_come_from_the_goal_and_from_results() -> None:
+    memory = Memory("Exchange the red thing in order O1, not in XO17 or O18x.", Toolbox(TOOLS))
+    assert calls(memory, "get_order") == [{"order_id": "O1"}]
+    assert calls(memory, "get_product") == []
+    memory.update(seen("get_order", ORDER))
+    assert calls(memory, "get_product") == [{"product_id": "P1"}, {"product_id": "P2"}]
+    assert calls(memory, "refuse") == [{"reason": "late"}, {"reason": "broken"}]
+    assert calls(memory, "finish") == [{}]
+
+
+def test_only_what_hangs_together_is_combined() -> None:
+    memory = Memory("Exchange something.", Toolbox(TOOLS))
+    memory.update(seen("get_order", ORDER))
+    memory.update(seen("get_order", {"order_id": "O2", "items": [{"item_id": "I3", "product_id": "P2"}]}))
+    memory.update(seen("get_product", PRODUCT))
+    memory.update(seen("get_product", {"product_id": "P2", "variants": [{"variant_id": "V3"}]}))
+    assert {(a["order_id"], a["item_id"], a["new"]) for a in calls(memory, "exchange")} == {
+        ("O1", "I1", "V1"),
+        ("O1", "I1", "V2"),
+        ("O1", "I2", "V3"),
+        ("O2", "I3", "V3"),
+    }
+
+
+def test_an_entity_is_described_by_the_record_it_is_the_subject_of() -> None:
+    memory = Memory("The blue one.", Toolbox(TOOLS))
+    memory.update(seen("get_order", ORDER))
+    assert "red" in memory.words["item_id", "I1"]
+    assert memory.words["product_id", "P1"] == ("p1",)
+    memory.update(seen("get_product", PRODUCT))
+    assert {"p1", "v1", "blue"} <= set(memory.words["product_id", "P1"])
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("split", ["train", "test", "synonyms"])
+def test_the_oracles_call_is_offered_at_every_step_beside_others(family: str, split: str) -> None:
+    text = gym.make(TOOL_TASK, interface="text", families=[family], split=split).unwrapped
+    array = gym.make(TOOL_TASK, families=[family], split=split).unwrapped
+    for seed in range(12):
+        observation, _ = text.reset(seed=seed)
+        array.reset(seed=seed)
+        observations, done = [observation], False
+        while not done:
+            call = text.oracle(observations)  # type: ignore[attr-defined]
+            offered = array.candidates  # type: ignore[attr-defined]
+            assert call in offered, f"{text.task.id}: {call} is not offered"  # type: ignore[attr-defined]
+            assert 8 <= len(offered) <= CANDIDATES
+            assert len(set(offered)) == len(offered)
+            array.step(offered.index(call))
+            observation, _, terminated, truncated, info = text.step(call)
+            observations.append(observation)
+            done = terminated or truncated
+        assert info["success"]
+
+
+def test_candidates_are_rebuilt_from_a_stored_trajectory(tmp_path: Any) -> None:
+    env = RecordTrajectory(gym.make(TOOL_TASK), store=str(tmp_path))
+    observation, _ = env.reset(seed=4)
+    tools = env.get_wrapper_attr("tools")
+    lived = [observation]
+    rng = np.random.default_rng(0)
+    done = False
+    while not done:
+        observation, _, terminated, truncated, _ = env.step(rng.choice(np.flatnonzero(env.get_wrapper_attr("action_masks")())))
+        lived.append(observation)
+        done = terminated or truncated
+    env.close()
+    store = TrajectoryStore(tmp_path)
+    (episode,) = store.episodes()
+    stored = [json.loads(step["obs_data"]) for step in store.steps(episode["episode_id"])]
+    encoder = Encoder(stored[0]["goal"], Toolbox(tools))
+    rebuilt = [encoder.encode(data) for data in stored]
+    assert len(rebuilt) == len(lived)
+    for one, other in zip(lived, rebuilt, strict=True):
+        assert all(one[name].tobytes() == other[name].tobytes() for name in one)
+
+
+def test_when_there_are_too_many_those_that_share_most_with_the_goal_stay() -> None:
+    encoder = Encoder("The order of the blue teapot.", Toolbox(TOOLS))
+    orders = [{"order_id": f"O{i}", "product": "teapot" if i == 90 else "mug", "colour": "blue" if i > 80 else "grey"} for i in range(100)]
+    arrays = encoder.encode({"step": 1, "max_steps": 9, "last": seen("list_orders", {"orders": orders})})
+    assert encoder.gaps == ("candidates_cut",)
+    assert arrays["action_mask"].sum() == CANDIDATES == len(encoder.calls)
+    assert ToolCall("get_order", {"order_id": "O90"}) in encoder.calls
+    assert ToolCall("get_order", {"order_id": "O95"}) in encoder.calls
+    assert ToolCall("finish") in encoder.calls
+    overlap = arrays["candidates"].reshape(CANDIDATES, -1)[:, COL_OVERLAP]
+    assert encoder.calls[int(overlap.argmax())] == ToolCall("get_order", {"order_id": "O90"})
+
+
+def test_what_was_tried_is_marked() -> None:
+    encoder = Encoder("Order O1 and order O2.", Toolbox(TOOLS))
+    encoder.encode({"step": 0, "max_steps": 9, "last": None})
+    last = {"tool": "get_order", "arguments": {"order_id": "O2"}, "status": "not_found", "result": ""}
+    arrays = encoder.encode({"step": 1, "max_steps": 9, "last": last})
+    tried = arrays["candidates"].reshape(CANDIDATES, -1)[:, COL_TRIED]
+    assert [encoder.calls[i] for i in np.flatnonzero(tried)] == [ToolCall("get_order", {"order_id": "O2"})]
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**40), 2**40) | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=8),
+    lambda inner: (
+        st.lists(inner, max_size=4) | st.dictionaries(st.sampled_from(["order_id", "order_ids", "item_id", "x"]), inner, max_size=4)
+    ),
+    max_leaves=12,
+)
+
+
+@settings(max_examples=60)
+@given(st.text(max_size=30), st.lists(JSON, max_size=4))
+def test_whatever_a_tool_returns_the_arrays_stay_in_their_space(goal: str, results: list[Any]) -> None:
+    env = gym.make(TOOL_TASK, disable_env_checker=True)
+    encoder = Encoder(goal, Toolbox(TOOLS))
+    for step, last in enumerate([None, *(seen("get_order", result) for result in results)]):
+        assert env.observation_space.contains(encoder.encode({"step": step, "max_steps": 3, "last": last}))
