@@ -18,7 +18,7 @@ from xml.etree import ElementTree
 from markupsafe import Markup
 
 from agent_gym.errors import MissingExtra
-from agent_gym.report.figures import percent, whole_percent
+from agent_gym.report.figures import percent, visible, whole_percent
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -30,10 +30,11 @@ Tone = Literal["blue", "orange", "green", "grey"]
 
 _ROLES = {"ink": "#000001", "muted": "#000002", "line": "#000003", "paper": "#000004"}
 _TONES: dict[Tone, str] = {"blue": "#000011", "orange": "#000012", "green": "#000013", "grey": "#000014"}
-_MARKERS: dict[Tone, str] = {"blue": "o", "orange": "s", "green": "D", "grey": "X"}
+_MARKERS: dict[Tone, str] = {"blue": "o", "orange": "s", "green": "D", "grey": "^"}
 _VARIABLES = {colour: f"var(--{name})" for name, colour in [*_ROLES.items(), *_TONES.items()]}
 
 _WIDE, _NARROW = 880, 350
+_LONGEST = 32
 _SVG = "{http://www.w3.org/2000/svg}"
 _LINK = "{http://www.w3.org/1999/xlink}href"
 
@@ -45,8 +46,8 @@ class Point:
     Attributes:
         steps: Environment steps so far.
         success: Success rate, in [0, 1].
-        low: Lower end of its band, if there is one.
-        high: Upper end of its band.
+        low: Lower end of its 95 % interval, drawn as a band, if there is one.
+        high: Upper end of it.
     """
 
     steps: int
@@ -162,7 +163,7 @@ def dot_chart(rows: Sequence[Row], *, title: str) -> Chart:
                     _draw_dot(axes, dot, place + 0.72 * ((index + 0.5) / lines - 0.5))
             axes.set_ylim(len(rows) - 0.5, -0.5)
             axes.set_xlim(-0.02, 1.02)
-            axes.set_yticks(range(len(rows)), [row.name if width == _WIDE else row.name.replace("/", "/\n", 1) for row in rows])
+            axes.set_yticks(range(len(rows)), [_label(row.name if width == _WIDE else row.name.replace("/", "/\n", 1)) for row in rows])
             axes.tick_params(axis="y", labelcolor=_ROLES["ink"])
             axes.set_xlabel("success rate, with 95 % interval")
             axes.xaxis.set_major_formatter(lambda x, _: f"{100 * x:.0f} %")
@@ -182,7 +183,9 @@ def _draw_curve(axes: "Axes", curve: Series) -> None:
         axes.fill_between(at, low, high, color=colour, alpha=0.16, linewidth=0)
     rates = [point.success for point in curve.points]
     dash = "solid" if curve.tone == "blue" else (0, (5, 2.5))
-    axes.plot(steps, rates, color=colour, linestyle=dash, marker=_MARKERS[curve.tone], markersize=4.5, label=curve.name, clip_on=False)
+    axes.plot(
+        steps, rates, color=colour, linestyle=dash, marker=_MARKERS[curve.tone], markersize=4.5, label=_label(curve.name), clip_on=False
+    )
 
 
 def _write_ends(axes: "Axes", curves: Sequence[Series]) -> None:
@@ -211,8 +214,20 @@ def _draw_dot(axes: "Axes", dot: Dot, height: float) -> None:
     if dot.ends is not None:
         axes.plot(dot.ends, [height, height], color=colour, linewidth=2.5, alpha=0.55, solid_capstyle="round", clip_on=False)
     axes.plot(
-        [dot.rate], [height], color=colour, marker=_MARKERS[dot.tone], markersize=6.5, linestyle="none", label=dot.name, clip_on=False
+        [dot.rate],
+        [height],
+        color=colour,
+        marker=_MARKERS[dot.tone],
+        markersize=6.5,
+        linestyle="none",
+        label=_label(dot.name),
+        clip_on=False,
     )
+
+
+def _label(name: str) -> str:
+    """A name that cannot break the drawing: short, and without characters that fonts and XML have no place for."""
+    return visible(name if len(name) <= _LONGEST else name[: _LONGEST - 1] + "…")
 
 
 def _legend(figure: "Figure", axes: "Axes", columns: int) -> None:
@@ -229,9 +244,10 @@ def _figure(width: int, height: int, *, title: str) -> Iterator[tuple["Figure", 
         from matplotlib.figure import Figure
     except ImportError as error:
         raise MissingExtra("matplotlib", "train") from error
+    title = visible(title)
     style = {
         "svg.fonttype": "none",
-        "svg.hashsalt": f"{width}",
+        "svg.hashsalt": f"{title} {width}",  # ids differ between charts, and are the same in every run
         "text.parse_math": False,
         "text.color": _ROLES["ink"],
         "font.size": 13,

@@ -1,6 +1,6 @@
 """The report of ``make demo``: what was trained, how well it does beside other policies, and three episodes to look at."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -74,8 +74,12 @@ def write_demo_report(data: DemoReport, path: Path) -> Path:
     """
     trained = data.evaluations[TRAINED]
     all_series = [
-        Series("with demonstrations, then PPO", data.with_demonstrations, "blue"),
-        Series("PPO without demonstrations", data.without_demonstrations, "orange"),
+        series
+        for series in (
+            Series("with demonstrations, then PPO", data.with_demonstrations, "blue"),
+            Series("PPO without demonstrations", data.without_demonstrations, "orange"),
+        )
+        if series.points
     ]
     families = sorted({family for result in data.evaluations.values() for family in result["by_task_type"]})
     page = render(
@@ -87,11 +91,18 @@ def write_demo_report(data: DemoReport, path: Path) -> Path:
         headline=_headline(data),
         training_steps=max((point.steps for point in data.with_demonstrations), default=None),
         all_series=all_series,
+        curve_rows=_curve_rows(all_series),
         banded=any(point.low is not None for series in all_series for point in series.points),
         curves=learning_curves(all_series, title="Success rate over environment steps"),
         by_family=dot_chart([_row(family, data) for family in families], title="Success rate by family and policy") if families else None,
     )
     return write(path, page)
+
+
+def _curve_rows(all_series: Sequence[Series]) -> list[tuple[int, list[Point | None]]]:
+    """The curves as a table: at each number of steps the point of each curve, if it has one there."""
+    curves = [{point.steps: point for point in series.points} for series in all_series]
+    return [(steps, [curve.get(steps) for curve in curves]) for steps in sorted({steps for curve in curves for steps in curve})]
 
 
 def _row(family: str, data: DemoReport) -> Row:
@@ -115,6 +126,7 @@ def _headline(data: DemoReport) -> dict[str, str]:
         "others": "; " + ", ".join(others) + "." if others else ".",
         "detail": f"{_macro(trained)} {_without(data)}".strip(),
         "episodes": _COUNTS[len(data.episodes)] if len(data.episodes) < len(_COUNTS) else f"{len(data.episodes)} episodes",
+        "same": ", and every policy gets the same ones" if _same_tasks(data) else "",
         "invalid": _invalid(data),
     }
 
@@ -135,6 +147,10 @@ def _without(data: DemoReport) -> str:
         return ""
     last = data.without_demonstrations[-1]
     return f"The same training without demonstrations stands at {whole_percent(last.success)} after {last.steps:,} steps."
+
+
+def _same_tasks(data: DemoReport) -> bool:
+    return len({(result["split"], result["seed"], result["episodes"]) for result in data.evaluations.values()}) == 1
 
 
 def _invalid(data: DemoReport) -> str:

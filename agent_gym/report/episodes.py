@@ -11,6 +11,7 @@ __all__ = ["EpisodeView", "StepView", "episode_view"]
 
 _LONGEST = 20_000
 _INLINE = 64
+_FLAT = 96
 _FOLDED_FROM = 3
 
 
@@ -35,7 +36,7 @@ class Passage:
         """Lays out a text or another JSON value."""
         text = readable(value)
         flat = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-        if not isinstance(value, str) and len(flat) <= _INLINE:
+        if not isinstance(value, str) and len(flat) <= _FLAT:
             text = flat
         folded = text.count("\n") >= _FOLDED_FROM or len(text) > 4 * _INLINE
         return cls(text[:_LONGEST], max(0, len(text) - _LONGEST), folded, " ".join(flat[:400].split()))

@@ -1,14 +1,18 @@
-"""Numbers, spans of time and JSON as people read them. A figure that is not known is a dash, never a zero."""
+"""Numbers, spans of time, JSON and texts as people read them. A figure that is not known is a dash, never a zero."""
 
+import json
 from collections.abc import Sequence
 from typing import Any
 
-from agent_gym.core.canonical import pretty
-
-__all__ = ["duration", "integer", "interval", "number", "percent", "readable", "reward", "whole_percent", "whole_range"]
+__all__ = ["duration", "integer", "interval", "number", "percent", "readable", "reward", "visible", "whole_percent", "whole_range"]
 
 _UNKNOWN = "–"
 _NB = "\u00a0"
+
+_CONTROLS = [*range(0x00, 0x09), 0x0B, 0x0C, *range(0x0E, 0x20), *range(0x7F, 0xA0)]
+_TURNING = [*range(0x202A, 0x202F), *range(0x2066, 0x206A), 0x200E, 0x200F, 0xFEFF]
+_SURROGATES = range(0xD800, 0xE000)
+_UNSAFE = dict.fromkeys([*_CONTROLS, *_TURNING, *_SURROGATES, 0xFFFE, 0xFFFF], "\N{REPLACEMENT CHARACTER}")
 
 
 def percent(rate: float | None) -> str:
@@ -56,7 +60,7 @@ def reward(value: float | None) -> str:
 
 def duration(seconds: float) -> str:
     """A span of time, in the units people would use: ``8.4 s``, ``5 min 07 s``, ``2 h 05 min``."""
-    if seconds < 10:
+    if seconds < 9.95:
         return f"{seconds:.1f}{_NB}s"
     whole = round(seconds)
     if whole < 60:
@@ -68,4 +72,9 @@ def duration(seconds: float) -> str:
 
 def readable(value: Any) -> str:
     """A text as it is; any other JSON value indented."""
-    return value if isinstance(value, str) else pretty(value)
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=2)
+
+
+def visible(text: str) -> str:
+    """The text with a replacement character for each one that UTF-8 or XML cannot hold, or that could hide or turn round text."""
+    return text.replace("\r\n", "\n").replace("\r", "\n").translate(_UNSAFE)

@@ -19,11 +19,6 @@ __all__ = ["render", "write"]
 
 _TEMPLATES = Path(__file__).parent / "templates"
 
-_CONTROLS = [*range(0x00, 0x09), 0x0B, 0x0C, *range(0x0E, 0x20), *range(0x7F, 0xA0)]
-_TURNING = [*range(0x202A, 0x202F), *range(0x2066, 0x206A), 0x200E, 0x200F, 0xFEFF]
-_SURROGATES = range(0xD800, 0xE000)
-_UNSAFE = dict.fromkeys([*_CONTROLS, *_TURNING, *_SURROGATES, 0xFFFE, 0xFFFF], "\N{REPLACEMENT CHARACTER}")
-
 
 @cache
 def _environment() -> jinja2.Environment:
@@ -49,8 +44,7 @@ def render(template: str, **shown: Any) -> str:
     Returns:
         HTML without characters that UTF-8 cannot hold or that could disguise text.
     """
-    page = _environment().get_template(template).render(**shown)
-    return page.replace("\r\n", "\n").replace("\r", "\n").translate(_UNSAFE)
+    return figures.visible(_environment().get_template(template).render(**shown))
 
 
 def write(path: Path, page: str) -> Path:
