@@ -210,7 +210,7 @@ def _row(record: StepRecord) -> dict[str, Any]:
         "step": record.step,
         "t_us": _now_us(),
         "obs_text": shown.text,
-        "obs_data": dumps(shown.data).decode(),
+        "obs_data": orjson.dumps(shown.data).decode(),
         "state_digest": record.digest,
         "env_us": record.env_us,
         "grade_us": record.grade_us,
@@ -265,7 +265,7 @@ def _calls(record: StepRecord) -> list[dict[str, Any]]:
             "dur_us": made.duration_us,
         }
         if result.structured is not None:
-            row["structured"] = dumps(result.structured).decode()
+            row["structured"] = orjson.dumps(result.structured).decode()
         if result.retry_after_s is not None:
             row["retry_after_s"] = result.retry_after_s
         if made.error:
