@@ -1,0 +1,153 @@
+"""Policies that write their calls themselves: the scripted ones that tasks are checked against, and the oracle."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import gymnasium
+
+from agent_gym.core.action import ToolCall
+from agent_gym.core.closing import CLOSING
+from agent_gym.core.policy import Decision, Policy
+from agent_gym.core.schema_sample import sample_schema
+from agent_gym.core.seeding import derive
+from agent_gym.errors import ConfigurationError
+from agent_gym.interface import Interface
+from agent_gym.interface.candidates import Memory, Toolbox
+from agent_gym.policies.per_episode import PerEpisode
+
+__all__ = ["NoopPolicy", "OraclePolicy", "RandomActionPolicy", "RefuseAlwaysPolicy", "SpamPolicy"]
+
+
+def _interface(env: gymnasium.Env[Any, Any]) -> Interface:
+    inside = env.unwrapped
+    if not isinstance(inside, Interface):
+        raise ConfigurationError(f"this policy needs an environment of agent_gym, not {type(inside).__name__}")
+    return inside
+
+
+class NoopPolicy(Policy):
+    """Finishes at once.
+
+    Args:
+        env: Not looked at.
+        seed: Not used.
+    """
+
+    name = "noop"
+
+    def __init__(self, env: gymnasium.Env[Any, Any], seed: int = 0) -> None:
+        pass
+
+    def act(self, batch: Sequence[tuple[str, Mapping[str, Any]]]) -> list[Decision]:
+        """Finishes every episode."""
+        return [Decision(ToolCall("finish")) for _ in batch]
+
+
+class RefuseAlwaysPolicy(Policy):
+    """Refuses at once, with the first reason there is.
+
+    Args:
+        env: Its ``refuse`` tool says which reasons there are.
+        seed: Not used.
+    """
+
+    name = "refuse-always"
+
+    def __init__(self, env: gymnasium.Env[Any, Any], seed: int = 0) -> None:  # noqa: ARG002 - every policy is made alike
+        refuse = next(spec for spec in _interface(env).tools if spec.name == "refuse")
+        self._call = ToolCall("refuse", {"reason": refuse.parameters["properties"]["reason"]["enum"][0]})
+
+    def act(self, batch: Sequence[tuple[str, Mapping[str, Any]]]) -> list[Decision]:
+        """Refuses every task."""
+        return [Decision(self._call) for _ in batch]
+
+
+class RandomActionPolicy(Policy):
+    """Calls a tool drawn uniformly, with arguments that its schema accepts.
+
+    Args:
+        env: Its tools are called.
+        seed: Root of its randomness; what it does in an episode depends on this and the episode's id alone.
+    """
+
+    name = "random-action"
+
+    def __init__(self, env: gymnasium.Env[Any, Any], seed: int = 0) -> None:
+        self._tools = _interface(env).tools
+        self._rngs = PerEpisode(lambda episode_id: derive("random-action", seed, episode_id))
+
+    def reset(self, episode_ids: Sequence[str]) -> None:
+        """Starts these episodes' randomness anew."""
+        self._rngs.forget(episode_ids)
+
+    def act(self, batch: Sequence[tuple[str, Mapping[str, Any]]]) -> list[Decision]:
+        """Draws a call for each."""
+        decisions = []
+        for episode_id, _ in batch:
+            rng = self._rngs[episode_id]
+            spec = self._tools[int(rng.integers(len(self._tools)))]
+            decisions.append(Decision(ToolCall(spec.name, sample_schema(spec.parameters, rng))))
+        return decisions
+
+
+class SpamPolicy(Policy):
+    """Calls every tool with every entity it has seen, what was tried least first, and never closes.
+
+    Args:
+        env: Its tools are called.
+        seed: Not used.
+    """
+
+    name = "spam"
+
+    def __init__(self, env: gymnasium.Env[Any, Any], seed: int = 0) -> None:  # noqa: ARG002 - every policy is made alike
+        self._toolbox = Toolbox([spec for spec in _interface(env).tools if spec.name not in CLOSING])
+        self._memories: PerEpisode[list[Memory]] = PerEpisode(lambda _: [])
+
+    def reset(self, episode_ids: Sequence[str]) -> None:
+        """Forgets what was read in these episodes."""
+        self._memories.forget(episode_ids)
+
+    def act(self, batch: Sequence[tuple[str, Mapping[str, Any]]]) -> list[Decision]:
+        """Chooses a call for each."""
+        return [Decision(self._next(episode_id, observation["data"])) for episode_id, observation in batch]
+
+    def _next(self, episode_id: str, data: Mapping[str, Any]) -> ToolCall:
+        kept = self._memories[episode_id]
+        if not kept:
+            kept.append(Memory(data["goal"], self._toolbox))
+        memory = kept[0]
+        memory.update(data["last"])
+        tools = [spec.name for spec in self._toolbox.tools]
+        offered = [candidate for tool in tools for candidate in memory.candidates(tool)[0]]
+        if not offered:
+            return ToolCall(tools[0])
+        return min(offered, key=lambda c: (memory.calls.get(c.key, 0), memory.tool_calls.get(c.call.name, 0))).call
+
+
+class OraclePolicy(Policy):
+    """Does what the environment's oracle says, given all the observations of the episode.
+
+    Args:
+        env: Its oracle is asked. It need not be the environment that the episodes run in: an oracle is a pure function.
+        seed: Not used.
+    """
+
+    name = "oracle"
+
+    def __init__(self, env: gymnasium.Env[Any, Any], seed: int = 0) -> None:  # noqa: ARG002 - every policy is made alike
+        self._env = _interface(env)
+        self._seen: PerEpisode[list[Mapping[str, Any]]] = PerEpisode(lambda _: [])
+
+    def reset(self, episode_ids: Sequence[str]) -> None:
+        """Forgets these episodes' observations."""
+        self._seen.forget(episode_ids)
+
+    def act(self, batch: Sequence[tuple[str, Mapping[str, Any]]]) -> list[Decision]:
+        """Asks the oracle for each."""
+        decisions = []
+        for episode_id, observation in batch:
+            seen = self._seen[episode_id]
+            seen.append(observation)
+            decisions.append(Decision(self._env.oracle(seen)))
+        return decisions
