@@ -49,7 +49,7 @@ class Maker:
 
     def __call__(self, **more: Any) -> gym.Env[Any, Any]:
         """An environment."""
-        return gym.make(self.id, **{**self.keywords, **more})
+        return gym.make(self.id, **{"disable_env_checker": True, **self.keywords, **more})
 
 
 @dataclass(frozen=True)
