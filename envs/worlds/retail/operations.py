@@ -4,7 +4,6 @@ The rules of ``policy.md`` are not enforced here: a shop's software lets its sta
 """
 
 from collections.abc import Callable
-from datetime import UTC, datetime
 from typing import Any
 
 from agent_gym.envs.worlds.retail.generate import DAY
@@ -20,6 +19,15 @@ WINDOW_DAYS = 30
 _PAGE = 5
 _WRITE_TAKES_S = 60
 """Virtual seconds that a change takes."""
+_NOTES = {
+    "on hold": "On hold: this account is locked until our review is over.",
+    "final sale": "Final sale: this sale is final, no money back.",
+    "gift card": "Gift card: it was paid with a gift card, which takes no refund.",
+    "freight": "Freight: a freight truck is booked and its route is fixed.",
+    "closed": "Window closed: the time for an exchange is over, the window is closed.",
+    "engraved": "Engraved: the {product} is engraved, made to order.",
+}
+"""What a record says of itself where a rule may matter."""
 
 
 # --- Reading ---
@@ -47,6 +55,7 @@ def get_user(world: World, user_id: str) -> Record:
         "name": user["name"],
         "email": user["email"],
         "standing": user["standing"],
+        "notes": [_NOTES["on hold"]] if user["standing"] == "on hold" else [],
         "addresses": world.query(addresses, (user_id,)),
         "payment_methods": world.query(methods, (user_id,)),
         "order_ids": [order["order_id"] for order in orders],
@@ -56,13 +65,13 @@ def get_user(world: World, user_id: str) -> Record:
 def list_orders(world: World, user_id: str) -> Record:
     world.get("users", user_id)
     rows = world.query(
-        "SELECT order_id, status, placed_at, products.name AS product FROM orders JOIN items USING (order_id)"
+        "SELECT order_id, status, products.name AS product FROM orders JOIN items USING (order_id)"
         " JOIN variants USING (variant_id) JOIN products USING (product_id) WHERE user_id = ? ORDER BY order_id, item_id",
         (user_id,),
     )
     orders: dict[str, Record] = {}
     for row in rows:
-        blank = {"order_id": row["order_id"], "status": row["status"], "placed_on": _date(row["placed_at"]), "products": []}
+        blank = {"order_id": row["order_id"], "status": row["status"], "products": []}
         orders.setdefault(row["order_id"], blank)["products"].append(row["product"])
     return {"orders": list(orders.values())}
 
@@ -81,16 +90,20 @@ def get_order(world: World, order_id: str) -> Record:
         " FROM items JOIN variants USING (variant_id) JOIN products USING (product_id) WHERE order_id = ? ORDER BY item_id",
         (order_id,),
     )
-    return {
-        "order_id": order_id,
-        "user_id": order["user_id"],
-        "status": order["status"],
+    shown = {
         "terms": order["terms"],
         "carrier": order["carrier"],
         "paid_with": "gift card" if order["kind"] == "giftcard" else order["kind"],
         "exchange_window": _window(world, order),
-        "placed_on": _date(order["placed_at"]),
-        "total_cents": sum(item["quantity"] * item["price_cents"] for item in items),
+    }
+    notes = [_NOTES[value] for value in shown.values() if value in _NOTES]
+    notes += [_NOTES["engraved"].format(**item) for item in items if item["finish"] == "engraved"]
+    return {
+        "order_id": order_id,
+        "user_id": order["user_id"],
+        "status": order["status"],
+        **shown,
+        "notes": notes,
         "ship_to": _place(order),
         "items": items,
     }
@@ -217,18 +230,14 @@ def _paged(field: str, rows: list[Record]) -> Record:
     return {field: rows[:_PAGE], "more": len(rows) > _PAGE}
 
 
-def _place(address: Record) -> Record:
-    return {"street": address["street"], "city": address["city"], "zip": address["zip"]}
+def _place(address: Record) -> str:
+    return f"{address['street']}, {address['city']}"
 
 
 def _window(world: World, order: Record) -> str:
     if order["delivered_at"] is None:
         return "not yet"
     return "open" if world.clock - order["delivered_at"] <= WINDOW_DAYS * DAY else "closed"
-
-
-def _date(seconds: int) -> str:
-    return datetime.fromtimestamp(seconds, UTC).date().isoformat()
 
 
 _FUNCTIONS: tuple[Callable[..., Record], ...] = (

@@ -35,7 +35,7 @@ def _engraved(order: Record, product: str) -> bool:
 
 
 RULES = {
-    "account_hold": Rule(
+    "on_hold": Rule(
         frozenset({"cancel", "change_address", "exchange"}),
         "user",
         lambda user, _: bool(user["standing"] == "on hold"),

@@ -21,6 +21,7 @@ _PATTERNS = {
     "name": r"^[A-ZÀ-Þ][A-Za-zÀ-ÿ'’-]+ [A-ZÀ-Þ][A-Za-zÀ-ÿ'’-]+$",
 }
 _TEXT: Schema = {"type": "string"}
+_TEXTS: Schema = {"type": "array", "items": _TEXT}
 _WHOLE: Schema = {"type": "integer"}
 _PAGE: Schema = {"type": "integer", "minimum": 1, "maximum": 100, "description": "Which page of five rows; the first by default."}
 
@@ -48,7 +49,6 @@ def _tool(name: str, description: str, parameters: Schema, result: Schema, *, wr
 
 
 _PERSON = {"user_id": _ids("user_id"), "name": _TEXT, "email": _TEXT}
-_PLACE = {"street": _TEXT, "city": _TEXT, "zip": _TEXT}
 _ITEM = {
     "item_id": _ids("item_id"),
     "product_id": _ids("product_id"),
@@ -81,7 +81,8 @@ TOOLS = (
         _object(
             **_PERSON,
             standing=_TEXT,
-            addresses=_rows(address_id=_ids("address_id"), **_PLACE),
+            notes=_TEXTS,
+            addresses=_rows(address_id=_ids("address_id"), street=_TEXT, city=_TEXT, zip=_TEXT),
             payment_methods=_rows(payment_id=_ids("payment_id"), kind=_TEXT),
             order_ids={"type": "array", "items": _ids("order_id")},
         ),
@@ -91,7 +92,7 @@ TOOLS = (
         "Lists an account's orders and the products in each.",
         _object(user_id=_entity("user_id")),
         _object(
-            orders=_rows(order_id=_ids("order_id"), status=_TEXT, placed_on=_TEXT, products={"type": "array", "items": _TEXT}),
+            orders=_rows(order_id=_ids("order_id"), status=_TEXT, products=_TEXTS),
         ),
     ),
     _tool(
@@ -106,9 +107,8 @@ TOOLS = (
             carrier=_TEXT,
             paid_with=_TEXT,
             exchange_window=_TEXT,
-            placed_on=_TEXT,
-            total_cents=_WHOLE,
-            ship_to=_object(**_PLACE),
+            notes=_TEXTS,
+            ship_to=_TEXT,
             items=_rows(**_ITEM),
         ),
     ),
@@ -141,7 +141,7 @@ TOOLS = (
         "change_address",
         "Sends a pending order to another address saved in its owner's account. Needs status pending and a different address.",
         _object(order_id=_entity("order_id"), address_id=_entity("address_id")),
-        _object(order_id=_ids("order_id"), ship_to=_object(**_PLACE)),
+        _object(order_id=_ids("order_id"), ship_to=_TEXT),
         writes=True,
     ),
     _tool(
