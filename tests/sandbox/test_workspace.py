@@ -1,5 +1,6 @@
 """The workspace: files go in, programs see and change them, the host never follows what they made."""
 
+import concurrent.futures
 import hashlib
 import os
 import subprocess
@@ -158,6 +159,27 @@ def test_files_that_do_not_fit_are_refused() -> None:
             sandbox.restore({str(i): b"" for i in range(6)})
         sandbox.write_file("full", b"x" * (1 << 20))
         assert sandbox.run(["wc", "-c", "full"]).ok
+
+
+def test_what_cannot_be_run_is_refused() -> None:
+    with Sandbox(limits=Limits(tmp_mib=1)) as sandbox:
+        for argv in ([], ["a\0b"]):
+            with pytest.raises(ValueError, match="argv"):
+                sandbox.run(argv)
+        with pytest.raises(ValueError, match="stdin"):
+            sandbox.run(["cat"], stdin=b"x" * ((1 << 20) + 1))
+        assert sandbox.run(["wc", "-c"], stdin=b"x" * (1 << 20)).stdout == b"1048576\n"
+
+
+def test_sandboxes_in_several_threads_do_not_disturb_each_other() -> None:
+    def episode(number: int) -> bytes:
+        with Sandbox({"n": str(number).encode()}) as sandbox:
+            for _ in range(3):
+                sandbox.run(["bash", "-c", "echo $(($(cat n) + 1)) > n"])
+            return sandbox.read_file("n")
+
+    with concurrent.futures.ThreadPoolExecutor(4) as pool:
+        assert [*pool.map(episode, range(8))] == [b"%d\n" % (n + 3) for n in range(8)]
 
 
 def test_the_same_run_gives_the_same_bytes() -> None:

@@ -28,6 +28,7 @@ _TICK_S = 0.02
 _MIB = 1 << 20
 _LONGEST_PATH = 1024
 _WRITTEN_AT = 946684800  # 2000-01-01: no clock reading gets into what an agent sees of its files
+_TROUBLE = 250  # the descriptor that a child tells trouble on, before it is a program
 _CLOCK = os.sysconf("SC_CLK_TCK")
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 
@@ -50,18 +51,26 @@ def main() -> None:
         signal.signal(signum, signal.SIG_IGN)  # only a handler would let a signal through to process 1
     unpack_files(contents)
     ready, go = os.pipe()
+    trouble, trouble_in = os.pipe()
     pid = os.fork()
     if pid == 0:
-        become_program(argv, environment, bounds, [int(d) for d in descriptors.split()], stdin, ready, go)
-    for descriptor in map(int, descriptors.split()):
+        os.close(go)
+        try:
+            become_program(argv, environment, bounds, [int(d) for d in descriptors.split()], stdin, ready, trouble_in)
+        except BaseException as error:  # noqa: BLE001 - told to the host, below
+            os.write(_TROUBLE, repr(error).encode())
+        os._exit(125)
+    for descriptor in (*map(int, descriptors.split()), ready, trouble_in):
         if descriptor >= 0:
             os.close(descriptor)
-    os.close(ready)
     hide()
     started = time.monotonic()
     os.close(go)
     reason, status = watch(pid, channel, bounds, started)
     wall_s = time.monotonic() - started
+    said = os.read(trouble, 1000)
+    if said:
+        sys.exit(f"the program could not be set up: {said.decode()}")
     cpu_s = reaped_cpu_s()
     contents, left_out = collect(bounds)
     outcome = b"%s %d %.6f %.6f" % (reason.encode(), status, wall_s, cpu_s)
@@ -89,39 +98,36 @@ def hide() -> None:
 
 
 def become_program(
-    argv: list[bytes], environment: list[bytes], bounds: Bounds, descriptors: list[int], stdin: bytes, ready: int, go: int
+    argv: list[bytes], environment: list[bytes], bounds: Bounds, descriptors: list[int], stdin: bytes, ready: int, trouble: int
 ) -> None:
     """In the child: takes on limits and descriptors, waits for process 1 to be hidden, and turns into the program."""
+    os.dup2(trouble, _TROUBLE, inheritable=False)
+    os.setsid()
+    os.nice(10)
+    with open("/proc/self/oom_score_adj", "w") as file:
+        file.write("1000")
+    null = os.open("/dev/null", os.O_RDWR)
+    source = os.open("/tmp", os.O_TMPFILE | os.O_RDWR, 0o600)
+    with open(source, "wb", closefd=False) as file:
+        file.write(stdin)
+    os.lseek(source, 0, os.SEEK_SET)
+    os.read(ready, 1)
+    wanted = [source, *(null if d < 0 else d for d in descriptors)]
+    high = [os.dup2(d, 200 + i, inheritable=False) for i, d in enumerate(wanted)]  # out of each other's way
+    for target, d in enumerate(high):
+        os.dup2(d, target)
+    os.closerange(len(high), _TROUBLE)
+    os.chdir(_WORKSPACE)
+    os.umask(0o022)
+    for signum in (signal.SIGINT, signal.SIGPIPE, signal.SIGXFSZ):
+        signal.signal(signum, signal.SIG_DFL)
+    cap(bounds)
+    variables = dict(item.split(b"=", 1) for item in environment)
     try:
-        os.setsid()
-        os.nice(10)
-        with open("/proc/self/oom_score_adj", "w") as file:
-            file.write("1000")
-        null = os.open("/dev/null", os.O_RDWR)
-        source = os.open("/tmp", os.O_TMPFILE | os.O_RDWR, 0o600)
-        with open(source, "wb", closefd=False) as file:
-            file.write(stdin)
-        os.lseek(source, 0, os.SEEK_SET)
-        os.close(go)
-        os.read(ready, 1)
-        wanted = [source, *(null if d < 0 else d for d in descriptors)]
-        high = [os.dup2(d, 200 + i, inheritable=False) for i, d in enumerate(wanted)]  # out of each other's way
-        for target, d in enumerate(high):
-            os.dup2(d, target)
-        os.closerange(len(high), 4096)
-        os.chdir(_WORKSPACE)
-        os.umask(0o022)
-        for signum in (signal.SIGINT, signal.SIGPIPE, signal.SIGXFSZ):
-            signal.signal(signum, signal.SIG_DFL)
-        cap(bounds)
-        variables = dict(item.split(b"=", 1) for item in environment)
-        try:
-            os.execvpe(argv[0], argv, variables)
-        except OSError as error:
-            os.write(2, b"%s: %s\n" % (argv[0], os.fsencode(error.strerror or "")))
-            os._exit(127 if isinstance(error, FileNotFoundError) else 126)
-    finally:
-        os._exit(125)
+        os.execvpe(argv[0], argv, variables)
+    except OSError as error:
+        os.write(2, b"%s: %s\n" % (argv[0], os.fsencode(error.strerror or "")))
+        os._exit(127 if isinstance(error, FileNotFoundError) else 126)
 
 
 def cap(bounds: Bounds) -> None:
