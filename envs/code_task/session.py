@@ -1,0 +1,179 @@
+"""One episode of a programming task: a workspace of files, programs run in it in isolation, and a grader that runs outside it."""
+
+import base64
+import dataclasses
+import time
+from typing import Any
+
+from agent_gym.core.action import ToolCall
+from agent_gym.core.observation import Observation, cut
+from agent_gym.core.session import Change, Session, Snapshot
+from agent_gym.core.task import Task
+from agent_gym.core.tool import ToolResult, ToolSpec
+from agent_gym.core.verdict import Check, Ending, Verdict
+from agent_gym.envs.code_task.problems import SOLUTION_FILE
+from agent_gym.sandbox import ExecResult, Limits, Sandbox, grade_with_check
+
+__all__ = ["TOOLS", "CodeSession"]
+
+_MAX_CONTENT = 200_000
+_SHOWN_BYTES = 24_000
+_PATH = {
+    "type": "string",
+    "minLength": 1,
+    "maxLength": 200,
+    "x-entity": "path",
+    "description": "A path in the workspace, such as solution.py.",
+}
+
+
+def _spec(name: str, description: str, properties: dict[str, Any], required: list[str], read_only: bool) -> ToolSpec:
+    return ToolSpec(
+        name=name,
+        description=description,
+        parameters={"type": "object", "properties": properties, "required": required, "additionalProperties": False},
+        annotations={
+            "readOnlyHint": read_only,
+            "destructiveHint": not read_only,
+            "idempotentHint": name != "run_python",
+            "openWorldHint": False,
+        },
+    )
+
+
+TOOLS = (
+    _spec("list_files", "List the files of the workspace.", {}, [], True),
+    _spec("read_file", "Read a text file.", {"path": _PATH}, ["path"], True),
+    _spec(
+        "write_file",
+        "Write a text file; one of that name is replaced.",
+        {"path": _PATH, "content": {"type": "string", "maxLength": _MAX_CONTENT}},
+        ["path", "content"],
+        False,
+    ),
+    _spec(
+        "run_python",
+        "Run a Python file of the workspace, in isolation: no network, bounded time and memory. Gives its output and exit code.",
+        {"path": _PATH, "stdin": {"type": "string", "maxLength": _MAX_CONTENT}},
+        ["path"],
+        False,
+    ),
+)
+
+
+class CodeSession(Session):
+    """A workspace that starts with `SOLUTION_FILE`, holding the task's prompt.
+
+    Args:
+        task: A programming task.
+        limits: Of each run, and of grading.
+        snapshot: What `save` gave.
+
+    Raises:
+        SandboxUnavailable: This machine cannot isolate code.
+    """
+
+    tools = TOOLS
+
+    def __init__(self, task: Task, limits: Limits, snapshot: Snapshot | None = None) -> None:
+        self._task = task
+        self._limits = limits
+        self._start = {SOLUTION_FILE: task.spec["prompt"].encode()}
+        self._ran = bool(snapshot and snapshot["ran"])
+        files = {path: base64.b64decode(content) for path, content in snapshot["files"].items()} if snapshot else self._start
+        self._sandbox = Sandbox(files, limits=limits)
+
+    def observe(self) -> Observation:
+        """The workspace's files and their sizes."""
+        sizes = {path: len(content) for path, content in list(self._sandbox.files.items())[:200]}
+        listed = ", ".join(f"{path} ({size} bytes)" for path, size in sizes.items())
+        return Observation(f"Files: {listed or 'none'}", {"files": [{"path": path, "bytes": size} for path, size in sizes.items()]})
+
+    def call(self, call: ToolCall, deadline: float) -> ToolResult:
+        """Carries out one of `TOOLS`."""
+        arguments = call.arguments
+        if call.name == "list_files":
+            paths = list(self._sandbox.files)[:500]
+            return ToolResult(status="ok" if paths else "empty", structured={"paths": paths})
+        if call.name == "write_file":
+            try:
+                self._sandbox.write_file(arguments["path"], arguments["content"])
+            except ValueError as error:
+                return ToolResult(status="invalid_arguments", content=f"arguments.{error}"[:300])
+            return ToolResult(status="ok", structured={"path": arguments["path"], "bytes": len(arguments["content"].encode())})
+        try:
+            content = self._sandbox.read_file(arguments["path"])
+        except FileNotFoundError as error:
+            return ToolResult(status="not_found", content=str(error)[:300])
+        if call.name == "read_file":
+            return ToolResult(status="ok", structured={"path": arguments["path"], "content": _shown(content)})
+        return self._run(content, arguments.get("stdin", ""), deadline)
+
+    def verdict(self, closing: ToolCall) -> Verdict:
+        """Grades `SOLUTION_FILE`, in sandboxes of its own that have nothing of the workspace but this file's text."""
+        if closing.name != "finish":
+            return Verdict(Ending.ABSTAINED)
+        spec = self._task.spec
+        try:
+            program = self._sandbox.read_file(SOLUTION_FILE).decode()
+        except (FileNotFoundError, UnicodeDecodeError) as error:
+            return Verdict(Ending.FAILURE, (Check("solution_is_a_text_file", False, str(error)[:300]),))
+        graded = grade_with_check(program, spec["prompt"], spec["test"], spec["entry_point"], self._limits)
+        ending = Ending.SUCCESS if graded.passed else Ending.FAILURE
+        return Verdict(ending, (Check("passes_the_test", graded.passed, graded.detail[:1_000]),))
+
+    def milestones(self) -> dict[str, bool]:
+        """Whether the solution was written, and whether anything was run."""
+        written = self._sandbox.files.get(SOLUTION_FILE) not in (None, self._start[SOLUTION_FILE])
+        return {"solution_written": written, "program_run": self._ran}
+
+    def digest(self) -> str:
+        """Of all paths and contents."""
+        return self._sandbox.digest()
+
+    def changes(self) -> list[Change]:
+        """The files that differ from the start, as text."""
+        changed = self._sandbox.changes(self._start)
+        files = self._sandbox.files
+        return [
+            Change("files", path, _text(self._start.get(path)), _text(files.get(path)))
+            for path in sorted((*changed.added, *changed.changed, *changed.removed))
+        ]
+
+    def save(self) -> Snapshot | None:
+        """All files, as base64."""
+        files = {path: base64.b64encode(content).decode() for path, content in self._sandbox.files.items()}
+        return {"files": files, "ran": self._ran}
+
+    def interrupt(self) -> None:
+        """Ends the run in progress."""
+        self._sandbox.interrupt()
+
+    def close(self) -> None:
+        """Forgets the files."""
+        self._sandbox.close()
+
+    def _run(self, program: bytes, stdin: str, deadline: float) -> ToolResult:
+        self._ran = True
+        left = max(0.1, min(self._limits.wall_s, deadline - time.monotonic()))
+        limits = dataclasses.replace(self._limits, wall_s=left)
+        done = self._sandbox.run_python(program.decode(errors="surrogateescape"), stdin=stdin.encode(), limits=limits)
+        shown = {"exit_code": done.exit_code, "stdout": _shown(done.stdout), "stderr": _shown(done.stderr)}
+        if done.signal is not None:
+            shown["signal"] = done.signal
+        if done.reason == "exit":
+            return ToolResult(status="ok", structured=shown)
+        timed_out = done.reason in ("wall", "cpu", "interrupted")
+        return ToolResult(status="timeout" if timed_out else "error", structured={"ended_by": _limit(done), **shown})
+
+
+def _limit(done: ExecResult) -> str:
+    return {"wall": "time limit", "cpu": "time limit", "interrupted": "time limit"}.get(done.reason, f"{done.reason} limit")
+
+
+def _shown(raw: bytes) -> str:
+    return cut(raw.decode(errors="replace"), _SHOWN_BYTES)
+
+
+def _text(content: bytes | None) -> str | None:
+    return None if content is None else _shown(content)
