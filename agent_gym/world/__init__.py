@@ -2,7 +2,7 @@
 
 from agent_gym.world.doors import WorldSession
 from agent_gym.world.kind import Draft, Family, WorldKind
-from agent_gym.world.operations import Conflict, DeadlinePassed, Forbidden, NotFound, Operation, OperationFailed, carry_out
+from agent_gym.world.operations import Conflict, DeadlinePassed, NotFound, Operation, OperationFailed, carry_out
 from agent_gym.world.schema import Base, Ids, Schema, Table
 from agent_gym.world.scripts import Result, Script, next_call
 from agent_gym.world.tasks import WorldTaskSet
@@ -15,7 +15,6 @@ __all__ = [
     "DeadlinePassed",
     "Draft",
     "Family",
-    "Forbidden",
     "Ids",
     "NotFound",
     "Operation",

@@ -88,7 +88,9 @@ class WorldSession(Session):
         """The task's milestones in order, and whether each has been reached."""
         reached: dict[str, bool] = {}
         for milestone, called in zip(self._spec["milestones"], self._reached, strict=True):
-            reached[milestone["name"]] = called or ("goal" in milestone and goal_check(self._world, self._spec["goal"]).passed)
+            reached[milestone["name"]] = called or (
+                "goal" in milestone and self._wrote and goal_check(self._world, self._spec["goal"]).passed
+            )
         return reached
 
     def digest(self) -> str:
@@ -111,8 +113,7 @@ class WorldSession(Session):
 
     def probes(self) -> dict[str, Any]:
         """Rows, clock and progress: equal in every new session of one task."""
-        state = self._world.snapshot()
-        return {"digest": self.digest(), "clock": state["clock"], "serial": state["serial"], "milestones": self.milestones()}
+        return {"digest": self.digest(), "clock": self._world.clock, "serial": self._world.serial, "milestones": self.milestones()}
 
     def interrupt(self) -> None:
         """Stops the operation that is under way."""

@@ -12,7 +12,7 @@ from agent_gym.errors import AgentGymError
 if TYPE_CHECKING:
     from agent_gym.world.world import World
 
-__all__ = ["Conflict", "DeadlinePassed", "Forbidden", "NotFound", "Operation", "OperationFailed", "carry_out"]
+__all__ = ["Conflict", "DeadlinePassed", "NotFound", "Operation", "OperationFailed", "carry_out"]
 
 
 class OperationFailed(AgentGymError):
@@ -31,12 +31,6 @@ class Conflict(OperationFailed):
     """A precondition does not hold."""
 
     status = "conflict"
-
-
-class Forbidden(OperationFailed):
-    """The caller may not do that."""
-
-    status = "forbidden"
 
 
 class DeadlinePassed(OperationFailed):

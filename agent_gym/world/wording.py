@@ -8,10 +8,11 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
-__all__ = ["Phrasebook", "Route"]
+__all__ = ["Phrasebook", "Route", "Written"]
 
 _PLACE = re.compile(r"\{(\w+)\}")
 
@@ -29,6 +30,13 @@ class Route:
     thing: Sequence[str]
 
 
+class Written(NamedTuple):
+    """A goal in words, and what stands in its slots."""
+
+    text: str
+    slots: dict[str, str]
+
+
 @dataclass(frozen=True)
 class Phrasebook:
     """The wordings of one kind of request.
@@ -43,12 +51,13 @@ class Phrasebook:
     routes: Mapping[str, Route]
     slots: Mapping[str, str]
 
-    def write(self, rng: np.random.Generator, wording: str, route: str, values: Mapping[str, str]) -> str:
-        """Draws a frame and a route's phrases and fills in the slots."""
+    def write(self, rng: np.random.Generator, wording: str, route: str, values: Mapping[str, str]) -> Written:
+        """Draws a frame and a route's phrases and fills in the slots; values that these have no slot for are left out."""
         frame = _pick(rng, self.frames[wording])
         who = _pick(rng, self.routes[route].who) if self.routes[route].who else ""
         text = frame.replace("{who}", who).replace("{thing}", _pick(rng, self.routes[route].thing))
-        return " ".join(_PLACE.sub(lambda match: values[match[1]], text).split())
+        used = {name: values[name] for name in _PLACE.findall(text)}
+        return Written(" ".join(_PLACE.sub(lambda match: used[match[1]], text).split()), used)
 
     def read(self, goal: str) -> dict[str, str] | None:
         """The values of the slots, or None if the goal fits no frame."""

@@ -191,6 +191,11 @@ class World:
         self._check_writable()
         return self._ids.new(prefix)
 
+    @property
+    def serial(self) -> int:
+        """How many ids have been given out."""
+        return self._ids.serial
+
     def advance(self, seconds: int) -> None:
         """Moves the virtual clock forward."""
         self._check_writable()

@@ -111,7 +111,7 @@ def compose(
     """
     ask = request.ask(world, rng, target)
     slots = {**_named(world, rng, route, target), **ask.slots}
-    goal = request.book.write(rng, WORDINGS[split], route, slots)
+    written = request.book.write(rng, WORDINGS[split], route, slots)
     user = {"tool": "get_user", "arguments": {"user_id": target.user_id}}
     order = {"tool": "get_order", "arguments": {"order_id": target.order_id}}
     reads = {"read_order": order, "read_account": user} if route == "id" else {"read_account": user, "read_order": order}
@@ -126,8 +126,8 @@ def compose(
         milestones.append({"name": "done", "goal": True})
         look_first = list(reads.values())
     return Draft(
-        goal=goal,
-        params={"request": request.name, "route": route, "slots": request.book.read(goal), "order_id": target.order_id},
+        goal=written.text,
+        params={"request": request.name, "route": route, "slots": written.slots, "order_id": target.order_id},
         rows=[] if refusal else ask.rows,
         allowed=[] if refusal else ask.allowed,
         forbidden=list(forbidden),
