@@ -1,8 +1,8 @@
 """One ``bwrap`` process: namespaces, a read-only system, empty file systems in memory, a call filter, and ``inside/guard.py`` as process 1.
 
 The host talks to process 1 alone, over one socket: a job goes in, a report comes out. No file of the host's is writable inside, and no
-path made inside is ever opened on the host: the workspace travels as bytes. When the socket closes, or the process group is killed,
-everything inside ends.
+path made inside is ever opened on the host: the workspace travels as bytes. When the host hangs up, process 1 kills everything
+and ends; when the process group is killed, the kernel does.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import os
+import select
 import signal
 import socket
 import subprocess
@@ -35,6 +36,7 @@ PROGRAM = "/run/main.py"
 """Where the program to run is, inside."""
 
 _GRACE_S = 20.0  # for starting, reading and writing the workspace, beyond the run's own wall limit
+_PARTING_S = 5.0  # to end by itself; killed at once, process 1 would be an orphan that nobody may be there to reap
 _HERE = Path(__file__).parent
 _MODULES = ("codec.py", "frames.py", "inside/guard.py", "inside/channel.py", "inside/candidate.py", "inside/grader.py")
 _MIB = 1 << 20
@@ -153,13 +155,8 @@ class Jail:
         self._end()
 
     def _failure(self, what: str) -> InfrastructureError:
-        """Kills it and says what it wrote to its own error stream."""
-        if self._process.poll() is None and self._end.alive:
-            os.killpg(self._process.pid, signal.SIGKILL)
-        errors = self._process.stderr
-        said = errors.read(2000).decode(errors="replace").strip() if errors and not errors.closed else ""
-        self.close()
-        return InfrastructureError(f"the sandbox failed: {what}; it said: {said or 'nothing'}")
+        """Ends it, and says what it wrote to its own error stream."""
+        return InfrastructureError(f"the sandbox failed: {what}; it said: {self._end() or 'nothing'}")
 
 
 class _Sources:
@@ -181,16 +178,28 @@ class _Sources:
             os.close(descriptor)
 
 
-def _end(process: subprocess.Popen[bytes], channel: socket.socket, owner: int) -> None:
-    """Closes the channel and kills the process group, unless this is a fork of the process that started it."""
-    channel.close()
+def _end(process: subprocess.Popen[bytes], channel: socket.socket, owner: int) -> str:
+    """Hangs up, waits, and kills what has not ended by then. Returns what bwrap and process 1 wrote to their error stream.
+
+    In a fork of the process that started it, only forgets it.
+    """
     if os.getpid() != owner:
-        return
-    if process.poll() is None:
+        channel.close()
+        return ""
+    with contextlib.suppress(OSError):  # already hung up at the other end
+        channel.shutdown(socket.SHUT_RDWR)
+    channel.close()
+    poll = select.poll()
+    ended = os.pidfd_open(process.pid)
+    poll.register(ended, select.POLLIN)
+    if not poll.poll(_PARTING_S * 1000):
         os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
-    if process.stderr:
-        process.stderr.close()
+    os.close(ended)
+    process.wait()
+    assert process.stderr is not None
+    with process.stderr as stream:
+        os.set_blocking(stream.fileno(), False)
+        return (stream.read(2000) or b"").decode(errors="replace").strip()
 
 
 def _job(machine: Machine, job: Job, descriptors: Sequence[int]) -> bytes:

@@ -231,7 +231,9 @@ def test_when_the_host_dies_everything_inside_does() -> None:
     mark = f"sleep-{os.getpid()}"
     program = f"from agent_gym.sandbox import Sandbox\nSandbox().run(['bash', '-c', 'exec -a {mark} sleep 60'])\n"
     root = Path(agent_gym.sandbox.__file__).parents[2]
-    host = subprocess.Popen([sys.executable, "-c", program], cwd=root, env={**os.environ, "PYTHONPATH": str(root)})
+    host = subprocess.Popen(
+        [sys.executable, "-c", program], cwd=root, env={**os.environ, "PYTHONPATH": os.pathsep.join([str(root), *sys.path])}
+    )
     try:
         assert _wait_until(lambda: _running(mark))
     finally:

@@ -75,8 +75,12 @@ def main() -> None:
     contents, left_out = collect(bounds)
     outcome = b"%s %d %.6f %.6f" % (reason.encode(), status, wall_s, cpu_s)
     report = memoryview(frame(pack([[outcome], left_out, contents])))
-    while report:
-        report = report[os.write(channel, report) :]
+    try:
+        while report:
+            report = report[os.write(channel, report) :]
+    except OSError:
+        pass  # the host has hung up
+    os._exit(0)
 
 
 def unpack_files(contents: list[bytes]) -> None:
