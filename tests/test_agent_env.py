@@ -31,7 +31,7 @@ def test_the_oracle_succeeds_and_the_episode_says_how() -> None:
     while not terminated:
         observation, reward, terminated, truncated, info = env.step(env.oracle(seen))
         seen.append(observation)
-        total += reward
+        total += float(reward)
         assert not truncated
     assert (total, info["ending"], info["success"], info["is_success"]) == (1.0, "success", True, True)
     record = env.last_record
@@ -260,7 +260,7 @@ def test_a_large_result_is_cut_and_said_so(monkeypatch: pytest.MonkeyPatch) -> N
     env.reset(seed=0)
     *_, info = env.step({"name": "finish", "arguments": {"answer": "x" * 1_999}})
     assert info["gaps"] == []
-    monkeypatch.setattr("agent_gym.agent_env.MAX_TEXT_BYTES", 500)
+    monkeypatch.setattr("agent_gym.episode.MAX_TEXT_BYTES", 500)
     env.reset()
     observation, *_, info = env.step({"name": "finish", "arguments": {"answer": "ä" * 1_000}})
     assert info["gaps"] == ["text_cut"]

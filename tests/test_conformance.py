@@ -8,7 +8,6 @@ from typing import Any
 import gymnasium as gym
 import pytest
 
-from agent_gym.core.observation import Observation
 from agent_gym.registry import IDS
 from agent_gym.testing import CHECKS, ConformanceError, Maker
 from agent_gym.testing.small import SmallTask
@@ -57,10 +56,10 @@ class _Leftovers(SmallTask):
 
     seen = 0
 
-    def _observe(self) -> tuple[Observation, tuple[str, ...]]:
+    def _public(self) -> tuple[dict[str, Any], dict[str, Any]]:
         type(self).seen += 1
-        shown, gaps = super()._observe()
-        return Observation(f"{shown.text} {self.seen}", shown.data), gaps
+        shown, info = super()._public()
+        return {**shown, "text": f"{shown['text']} {self.seen}"}, info
 
 
 class _Reused(SmallTask):
@@ -82,9 +81,9 @@ class _Forgetful(SmallTask):
 class _TooLong(SmallTask):
     """Shows more than its space allows."""
 
-    def _observe(self) -> tuple[Observation, tuple[str, ...]]:
-        shown, gaps = super()._observe()
-        return Observation(shown.text + "x" * 20_000, shown.data), gaps
+    def _public(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        shown, info = super()._public()
+        return {**shown, "text": "x" * 20_000}, info
 
 
 @pytest.mark.parametrize(

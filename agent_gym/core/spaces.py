@@ -6,7 +6,7 @@ Only the three shared-memory functions are registered: a reader returns a lazy s
 """
 
 import ctypes
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import ModuleType
 from typing import Any
 
@@ -69,7 +69,7 @@ class _Bytes(Space[Any]):
         return f"{type(self).__name__}(max_bytes={self.max_bytes})"
 
     def __eq__(self, other: object) -> bool:
-        return type(other) is type(self) and other.max_bytes == self.max_bytes  # type: ignore[attr-defined]
+        return type(other) is type(self) and other.max_bytes == self.max_bytes
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -177,7 +177,7 @@ class ToolCallSpace(Space[ToolCall]):
             return False
         return set(x) <= {"name", "arguments"}
 
-    def to_jsonable(self, sample_n: Sequence[ToolCall]) -> list[Any]:
+    def to_jsonable(self, sample_n: Iterable[ToolCall]) -> list[Any]:
         """Calls as JSON values."""
         return [call.to_dict() for call in sample_n]
 

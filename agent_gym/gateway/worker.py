@@ -8,7 +8,7 @@ from typing import Any
 __all__ = ["Abandoned", "Worker"]
 
 
-class Abandoned(Exception):  # noqa: N818 - a state, told to the caller, not an error
+class Abandoned(Exception):
     """The call did not come back in time, not even after it was interrupted."""
 
 

@@ -1,7 +1,7 @@
 """What both interfaces share: an environment of its own around the rich one, whose extras stay reachable."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 import gymnasium
 
@@ -28,7 +28,7 @@ class Interface(gymnasium.Env[Any, Any]):
         rebuild: Set by the factory: makes an equal, fresh environment; lets an environment be pickled in mid-episode.
     """
 
-    metadata: ClassVar[dict[str, Any]] = AgentEnv.metadata
+    metadata: dict[str, Any] = AgentEnv.metadata
 
     def __init__(self, rich: gymnasium.Env[Any, Any]) -> None:
         if not isinstance(rich.unwrapped, AgentEnv):

@@ -1,6 +1,7 @@
 """What the array interface shows a learner: fixed-size arrays with every value within [−1, 1], alike for every environment."""
 
 import functools
+import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -31,8 +32,10 @@ TEXT_SIZE = 384
 """D: three hashed bags of words: the goal, the last result, all that was read so far."""
 DATA_SIZE = 32
 """M: steps, the last status, calls by tool."""
-CANDIDATE_SIZE = 64
-"""C: one candidate's row."""
+CANDIDATE_SIZE = 68
+"""C: one candidate's row: the tool's name and the words of its arguments and their records (hashed); what these share with the goal,
+alone and against the tool's other candidates; what its arguments share with the newest result and with all that was read; and whether
+it, or its tool, was tried."""
 
 _BAG = TEXT_SIZE // 3
 _TOOL_SLOTS = DATA_SIZE - 2 - len(STATUSES)
@@ -45,6 +48,8 @@ _COL_NAMED = 59
 COL_TRIED = 60
 """Column that is 1 if this very call was made before in the episode."""
 _COL_TIMES, _COL_USED, _COL_ONE = 61, 62, 63
+_COL_NEWEST, _COL_READ = 64, 65
+_COL_BEST, _COL_BEHIND = 66, 67
 _NOTHING: frozenset[str] = frozenset()
 
 
@@ -53,6 +58,7 @@ class _Argument:
     """What one argument's value contributes to a row."""
 
     words: NDArray[np.float32]
+    own: frozenset[str]
     shared: frozenset[str]
     overlap: tuple[float, float, float]
 
@@ -63,6 +69,7 @@ class _Block:
 
     candidates: list[Candidate]
     version: int
+    arguments: list[list[_Argument]]
     rows: NDArray[np.float32]
     index: dict[bytes, int]
 
@@ -82,6 +89,8 @@ class Encoder:
         self.gaps: tuple[str, ...] = ()
         self._goal = unit(bag(shapes(tokens(goal)), _BAG, bigrams=True))
         self._read = np.zeros(_BAG, np.float32)
+        self._newest_words: frozenset[str] = _NOTHING
+        self._read_words: set[str] = set()
         self._blocks: dict[str, _Block] = {}
         self._arguments: dict[Entity | bytes, tuple[tuple[str, ...], _Argument]] = {}
 
@@ -96,8 +105,11 @@ class Encoder:
         words = shapes(json_tokens([last["tool"], last["status"], last["result"]])[:MAX_TOKENS]) if last is not None else []
         newest = bag(words, _BAG, bigrams=True)
         self._read += newest
+        self._newest_words = frozenset(itertools.islice(value_tokens(last["result"]), MAX_TOKENS)) if last is not None else _NOTHING
+        self._read_words |= self._newest_words
+        counts = np.stack([newest, self._read])
         return {
-            "text": np.concatenate([self._goal, unit(np.stack([newest, self._read])).reshape(-1)]),
+            "text": np.concatenate([self._goal, unit(np.sign(counts) * np.log1p(np.abs(counts))).reshape(-1)]),
             "data": self._numbers(data),
             **self._candidates(),
         }
@@ -117,7 +129,7 @@ class Encoder:
     def _candidates(self) -> dict[str, NDArray[Any]]:
         blocks = self._current_blocks()
         calls = [candidate.call for block in blocks for candidate in block.candidates]
-        offered = np.concatenate([self._with_counts(block) for block in blocks])
+        offered = np.concatenate([self._with_history(block) for block in blocks])
         self.gaps = ()
         if len(calls) > CANDIDATES:
             closing = np.array([call.name in CLOSING for call in calls])
@@ -132,15 +144,19 @@ class Encoder:
         self.calls = calls
         return {"candidates": rows.reshape(-1), "action_mask": mask}
 
-    def _with_counts(self, block: _Block) -> NDArray[np.float32]:
-        if not self.memory.tool_calls.get(block.candidates[0].call.name, 0):
-            return block.rows
+    def _with_history(self, block: _Block) -> NDArray[np.float32]:
+        """A block's rows with what depends on the calls made and the results read so far."""
         rows = block.rows.copy()
-        rows[:, _COL_USED] = 1.0
-        for key, times in self.memory.calls.items():
-            row = block.index.get(key)
-            if row is not None:
-                rows[row, COL_TRIED], rows[row, _COL_TIMES] = 1.0, times / (1.0 + times)
+        if self.memory.tool_calls.get(block.candidates[0].call.name, 0):
+            rows[:, _COL_USED] = 1.0
+            for key, times in self.memory.calls.items():
+                row = block.index.get(key)
+                if row is not None:
+                    rows[row, COL_TRIED], rows[row, _COL_TIMES] = 1.0, times / (1.0 + times)
+        if block.arguments[0]:
+            for column, words in ((_COL_NEWEST, self._newest_words), (_COL_READ, self._read_words)):
+                rows[:, column] = [sum(len(a.own & words) / max(1, len(a.own)) for a in arguments) for arguments in block.arguments]
+            rows[:, _COL_NEWEST : _COL_READ + 1] /= len(block.arguments[0])
         return rows
 
     def _current_blocks(self) -> list[_Block]:
@@ -155,19 +171,25 @@ class Encoder:
                 if block is None or block.version != version:
                     stale.append((spec.name, candidates, version))
         if stale:
-            rows = self._rows([candidate for _, candidates, _ in stale for candidate in candidates])
+            offered = [candidate for _, candidates, _ in stale for candidate in candidates]
+            arguments = [[self._argument(c.entities.get(key), value) for key, value in c.call.arguments.items()] for c in offered]
+            rows = self._rows(offered, arguments)
             start = 0
             for name, candidates, version in stale:
+                end = start + len(candidates)
                 index = {candidate.key: i for i, candidate in enumerate(candidates)}
-                self._blocks[name] = _Block(candidates, version, rows[start : start + len(candidates)], index)
-                start += len(candidates)
+                block = _Block(candidates, version, arguments[start:end], rows[start:end], index)
+                most = block.rows[:, COL_OVERLAP].max()
+                block.rows[:, _COL_BEHIND] = most - block.rows[:, COL_OVERLAP]
+                block.rows[:, _COL_BEST] = block.rows[:, COL_OVERLAP] == most
+                self._blocks[name] = block
+                start = end
         return [self._blocks[name] for name in tools]
 
-    def _rows(self, candidates: Sequence[Candidate]) -> NDArray[np.float32]:
-        """The candidates' rows, but for what depends on the calls made so far."""
+    def _rows(self, candidates: Sequence[Candidate], table: Sequence[Sequence[_Argument]]) -> NDArray[np.float32]:
+        """The candidates' rows, but for what compares them with each other or depends on what happened so far."""
         goal = self.memory.goal_words
         rows = np.stack([_name_row(candidate.call.name) for candidate in candidates])
-        table = [[self._argument(c.entities.get(key), value) for key, value in c.call.arguments.items()] for c in candidates]
         for i in range(max(map(len, table))):
             having = [row for row, arguments in enumerate(table) if len(arguments) > i]
             rows[having, _WORDS] += np.stack([table[row][i].words for row in having])
@@ -192,7 +214,7 @@ class Encoder:
         distinct, own = frozenset(words), frozenset(value_tokens(value))
         shared = distinct & goal
         overlap = (_saturate(len(shared)), len(shared) / max(1, len(distinct)), float(bool(own) and own <= goal))
-        argument = _Argument(_word_bag(words), shared, overlap)
+        argument = _Argument(_word_bag(words), own, shared, overlap)
         self._arguments[key] = (words, argument)
         return argument
 

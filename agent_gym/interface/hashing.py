@@ -96,4 +96,5 @@ def unit(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
     """The vectors along the last axis at length 1; all zeros stay so."""
     norms = np.sqrt((vectors * vectors).sum(-1, keepdims=True))
     norms[norms == 0] = 1
-    return vectors / norms
+    scaled: NDArray[np.float32] = vectors / norms
+    return scaled

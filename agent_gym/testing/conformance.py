@@ -149,7 +149,7 @@ def check_pickle(make: Maker) -> None:
     """A pickled copy goes on as the original does."""
     with closing(make()) as env:
         list(rollout(env, steps=3))
-        with closing(pickle.loads(pickle.dumps(env))) as copy:  # noqa: S301 - our own bytes
+        with closing(pickle.loads(pickle.dumps(env))) as copy:
             actions = [_sample(env) for _ in range(5)]
             _expect_equal(_play(env, actions), _play(copy, actions), "the pickled copy")
 
@@ -203,7 +203,7 @@ def _check_vector(make: Maker, vector: VectorEnv[Any, Any, Any]) -> None:
     """Compares a vector environment that resets at the next step with environments that are stepped by hand."""
     with closing(vector), closing(make()) as one, closing(make()) as other:
         singles = (one, other)
-        observations, _ = vector.reset(seed=[_SEED, _SEED + 1])
+        observations, _ = vector.reset(seed=_SEED)  # slot i gets the seed + i
         done = [False, False]
         for i, env in enumerate(singles):
             env.action_space.seed(_SEED + i)

@@ -7,13 +7,18 @@ from typing import Any
 import jsonschema
 import numpy as np
 import pytest
-from gymnasium.vector.utils import batch_space, create_shared_memory, read_from_shared_memory, write_to_shared_memory
+from gymnasium.vector import utils
+from gymnasium.vector.utils import batch_space, create_shared_memory
 from hypothesis import given
 from hypothesis import strategies as st
 
 from agent_gym.core import ToolCall, ToolSpec
 from agent_gym.core.schema_sample import sample_schema
 from agent_gym.core.spaces import Json, ToolCallSpace, Unicode
+
+# Gymnasium types these for arrays alone.
+read_from_shared_memory: Any = utils.read_from_shared_memory
+write_to_shared_memory: Any = utils.write_to_shared_memory
 
 TEXT = st.text(st.characters(codec="utf-8"), max_size=30)
 SCHEMA = {
@@ -45,7 +50,9 @@ def test_text_passes_through_shared_memory_and_is_decoded_anew_at_each_copy(text
         assert view[-1] == view[0:2][1] == text
 
 
-@given(st.dictionaries(TEXT, st.lists(st.integers(-9, 9) | st.floats(allow_nan=False, allow_infinity=False) | TEXT | st.none()), max_size=3))
+@given(
+    st.dictionaries(TEXT, st.lists(st.integers(-9, 9) | st.floats(allow_nan=False, allow_infinity=False) | TEXT | st.none()), max_size=3)
+)
 def test_json_passes_through_shared_memory(value: dict[str, Any]) -> None:
     space = Json(5_000)
     memory = create_shared_memory(space, n=1, ctx=multiprocessing)

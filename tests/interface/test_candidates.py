@@ -144,6 +144,16 @@ def test_what_was_tried_is_marked() -> None:
     assert [encoder.calls[i] for i in np.flatnonzero(tried)] == [ToolCall("get_order", {"order_id": "O2"})]
 
 
+def test_a_row_says_whether_its_arguments_stand_in_what_was_read() -> None:
+    encoder = Encoder("Cancel order O1.", Toolbox(TOOLS))
+    encoder.encode({"step": 0, "max_steps": 9, "last": None})
+    encoder.encode({"step": 1, "max_steps": 9, "last": seen("get_order", {"order_id": "O1", "note": "it came broken"})})
+    newest = encoder.encode({"step": 2, "max_steps": 9, "last": seen("get_product", {"product_id": "P1", "note": "late"})})
+    rows = newest["candidates"].reshape(CANDIDATES, -1)
+    refusals = {call.arguments["reason"]: rows[i, 64:66].tolist() for i, call in enumerate(encoder.calls) if call.name == "refuse"}
+    assert refusals == {"late": [1.0, 1.0], "broken": [0.0, 1.0]}
+
+
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**40), 2**40) | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=8),
     lambda inner: (

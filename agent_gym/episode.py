@@ -1,0 +1,271 @@
+"""One episode from its first observation to its verdict: what is shown, how it ends, what it is worth, what is kept of it."""
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+
+from agent_gym.core.action import ToolCall, parse_action
+from agent_gym.core.observation import Observation, cut
+from agent_gym.core.record import StepRecord
+from agent_gym.core.session import Session
+from agent_gym.core.task import Task
+from agent_gym.core.tool import ToolResult, ToolSpec
+from agent_gym.core.verdict import Check, Ending
+from agent_gym.errors import InfrastructureError, InvalidAction
+from agent_gym.gateway import Gateway, Outcome
+
+__all__ = ["MAX_DATA_BYTES", "MAX_TEXT_BYTES", "OVERREACH_COST", "Episode", "Terms"]
+
+MAX_TEXT_BYTES = 16_384
+"""An observation's text is cut to this many bytes of UTF-8; ``gaps`` then says ``text_cut``."""
+MAX_DATA_BYTES = 65_536
+"""An observation's data fits into this many bytes of JSON; a larger last result is left out and ``gaps`` says ``data_cut``."""
+OVERREACH_COST = 0.1
+"""What a call that was refused as ``forbidden`` costs; play goes on."""
+
+_NO_REWARD = {"outcome": 0.0, "violation": 0.0, "overreach": 0.0, "shaping": 0.0}
+_STARTED = Outcome(ToolResult(status="ok"), ())
+
+
+@dataclass(frozen=True, kw_only=True)
+class Terms:
+    """What holds for every episode of an environment.
+
+    Attributes:
+        rules: What the agent must keep to, in words.
+        closing: The closing tools.
+        shaping: Whether reaching milestones is rewarded on the way.
+        gamma: The γ of shaping.
+        limit_is_terminal: Whether the step limit terminates an episode.
+        call_timeout_s: Seconds after which a call ends as ``timeout``.
+    """
+
+    rules: str
+    closing: tuple[ToolSpec, ...]
+    shaping: bool
+    gamma: float
+    limit_is_terminal: bool
+    call_timeout_s: float
+
+
+class Episode:
+    """One episode of one task, in one Session.
+
+    Args:
+        task: The task.
+        session: Its session; closed with the episode.
+        terms: What holds in the environment.
+        root_seed: The root of its environment's randomness.
+        number: Resets since that was set.
+        options: What the reset was asked for.
+
+    Attributes:
+        record: All about the last step; `begin` makes the first.
+        steps: Steps made.
+        calls: The calls made, as JSON values: ``{"name", "arguments"}`` or ``{"invalid": why}``.
+        last: The last call and its result, as the observation shows them, or None.
+        potential: Φ of the last state, for shaping.
+    """
+
+    record: StepRecord
+
+    def __init__(self, task: Task, session: Session, terms: Terms, root_seed: int, number: int, options: dict[str, Any]) -> None:
+        self.task = task
+        self.session = session
+        self.tools = (*session.tools, *terms.closing)
+        self.options = options
+        self.steps = 0
+        self.calls: list[dict[str, Any]] = []
+        self.last: dict[str, Any] | None = None
+        self.potential = 0.0
+        self._terms = terms
+        self._root_seed, self._number = root_seed, number
+        self._closing: ToolCall | None = None
+        self._gateway = Gateway(session, [(spec, self._on_closing) for spec in terms.closing], terms.call_timeout_s)
+        self._tool_line = "Tools: " + ", ".join(f"{spec.name}({', '.join(spec.parameters.get('properties', ()))})" for spec in self.tools)
+
+    @property
+    def ended(self) -> bool:
+        """Whether it is over."""
+        return self.record.ending is not None
+
+    @property
+    def terminated(self) -> bool:
+        """Whether it ended by itself; ended otherwise, it was truncated."""
+        ending = self.record.ending
+        return ending is not None and (ending.terminates or (ending is Ending.STEP_LIMIT and self._terms.limit_is_terminal))
+
+    def begin(self) -> None:
+        """Makes the first observation.
+
+        Raises:
+            InfrastructureError: There is none.
+        """
+        started = time.monotonic_ns()
+        observation, gaps = self._observe()
+        self.record = self._record(None, _STARTED, observation, gaps, started)
+
+    def resume(self, calls: Sequence[Mapping[str, Any]], last: Mapping[str, Any] | None, potential: float) -> None:
+        """Takes up an episode whose session was restored from a snapshot.
+
+        Raises:
+            InfrastructureError: There is no observation.
+        """
+        started = time.monotonic_ns()
+        self.calls = [dict(call) for call in calls]
+        self.steps = len(self.calls)
+        self.last = None if last is None else dict(last)
+        self.potential = potential
+        outcome = Outcome(ToolResult(status=self.last["status"] if self.last else "ok"), ())
+        observation, gaps = self._observe()
+        self.record = self._record(None, outcome, observation, gaps, started)
+
+    def step(self, action: Any) -> None:
+        """Carries out one action; `record` then says what became of it."""
+        started = time.monotonic_ns()
+        self.steps += 1
+        call: ToolCall | None = None
+        try:
+            try:
+                call = parse_action(action, self.tools)
+                outcome = self._gateway.call(call)
+            except InvalidAction as error:
+                outcome = Outcome(ToolResult(status="invalid_arguments", content=str(error)), (), str(error))
+            self.calls.append({"invalid": outcome.invalid} if call is None else call.to_dict())
+            self.last = _shown(call, outcome.result)
+            ending, checks, grade_us = self._end()
+            observation, gaps = self._observe()
+        except InfrastructureError as error:
+            self._fail(call, error, started)
+            return
+        parts = self._reward(outcome.result, ending)
+        self.record = self._record(call, outcome, observation, gaps, started, ending, parts, checks, grade_us)
+
+    def close(self) -> None:
+        """Closes the session; closing twice is fine."""
+        self.session.close()
+        self._gateway.close()
+
+    def _on_closing(self, call: ToolCall) -> ToolResult:
+        self._closing = call
+        return ToolResult(status="ok")
+
+    def _end(self) -> tuple[Ending | None, tuple[Check, ...], int]:
+        """The ending if there is one, what it rests on, and the microseconds that grading took."""
+        if self.session.violation:
+            return Ending.VIOLATION, (Check("no_forbidden_call", False, self.session.violation),), 0
+        if self._closing is not None:
+            started = time.monotonic_ns()
+            verdict = self.session.verdict(self._closing)
+            return verdict.ending, verdict.checks, (time.monotonic_ns() - started) // 1_000
+        return (Ending.STEP_LIMIT if self.steps >= self.task.max_steps else None), (), 0
+
+    def _reward(self, result: ToolResult, ending: Ending | None) -> dict[str, float]:
+        parts = dict(_NO_REWARD)
+        if ending is Ending.SUCCESS:
+            parts["outcome"] = 1.0
+        elif ending is Ending.VIOLATION:
+            parts["violation"] = -1.0
+        if result.status == "forbidden":
+            parts["overreach"] = -OVERREACH_COST
+        if self._terms.shaping:
+            reached = list(self.session.milestones().values())
+            after = sum(reached) / len(reached) if reached and ending is None else 0.0
+            parts["shaping"] = self._terms.gamma * after - self.potential
+            self.potential = after
+        return parts
+
+    def _fail(self, call: ToolCall | None, error: InfrastructureError, started: int) -> None:
+        """Ends the episode without blaming the agent: the last good observation stands, the reward is unknown."""
+        outcome = Outcome(ToolResult(status="unavailable", content="the environment itself failed"), ())
+        told = f"{type(error).__name__}: {error}"
+        before = self.record
+        self.record = self._record(call, outcome, before.observation, before.gaps, started, Ending.INFRA_ERROR, error=told)
+
+    def _observe(self) -> tuple[Observation, tuple[str, ...]]:
+        view = self.session.observe()
+        gaps: list[str] = []
+        data = {
+            "goal": self.task.goal,
+            "rules": self._terms.rules,
+            "step": self.steps,
+            "max_steps": self.task.max_steps,
+            "last": self.last,
+            "view": view.data,
+        }
+        raw = orjson.dumps(data)
+        if len(raw) > MAX_DATA_BYTES:
+            gaps.append("data_cut")
+            short = self.last and {**self.last, "arguments": {}, "result": "too large to show; ask for less"}
+            raw = orjson.dumps({**data, "last": short, "view": {}})
+        text = self._describe(view.text)
+        shown = cut(text, MAX_TEXT_BYTES)
+        if shown is not text:
+            gaps.append("text_cut")
+        return Observation(shown, orjson.loads(raw), view.image), tuple(gaps)
+
+    def _describe(self, view: str) -> str:
+        lines = [f"Goal: {self.task.goal}"]
+        if self._terms.rules:
+            lines.append(f"Rules:\n{self._terms.rules}")
+        lines.append(f"Step {self.steps} of {self.task.max_steps}.")
+        if self.last is not None:
+            call = ToolCall(self.last["tool"] or "(unreadable action)", self.last["arguments"])
+            result = self.last["result"]
+            lines.append(f"Last call: {call}\nStatus: {self.last['status']}")
+            lines.append(f"Result: {result if isinstance(result, str) else orjson.dumps(result).decode()}")
+        if view:
+            lines.append(view)
+        lines.append(self._tool_line)
+        return "\n".join(lines)
+
+    def _record(
+        self,
+        call: ToolCall | None,
+        outcome: Outcome,
+        observation: Observation,
+        gaps: tuple[str, ...],
+        started: int,
+        ending: Ending | None = None,
+        parts: dict[str, float] | None = None,
+        checks: tuple[Check, ...] = (),
+        grade_us: int = 0,
+        error: str = "",
+    ) -> StepRecord:
+        parts = parts or dict(_NO_REWARD)
+        valid = ending is not Ending.INFRA_ERROR
+        return StepRecord(
+            task=self.task,
+            root_seed=self._root_seed,
+            episode=self._number,
+            step=self.steps,
+            call=call,
+            result=outcome.result if self.steps else None,
+            attempts=outcome.attempts,
+            invalid=outcome.invalid,
+            observation=observation,
+            reward=sum(parts.values()) if valid else None,
+            reward_parts=parts,
+            reward_valid=valid,
+            milestones=tuple(name for name, reached in self.session.milestones().items() if reached) if valid else (),
+            digest=self.session.digest() if valid else "",
+            changes=tuple(self.session.changes()) if ending is not None and valid else (),
+            checks=checks,
+            ending=ending,
+            success=None if ending is None or not valid else ending is Ending.SUCCESS,
+            gaps=gaps,
+            env_us=(time.monotonic_ns() - started) // 1_000,
+            grade_us=grade_us,
+            error=error,
+            options=self.options,
+        )
+
+
+def _shown(call: ToolCall | None, result: ToolResult) -> dict[str, Any]:
+    """A call and its result as the observation shows them."""
+    name, arguments = ("", {}) if call is None else (call.name, call.arguments)
+    told = result.content if result.structured is None else result.structured
+    return {"tool": name, "arguments": arguments, "status": result.status, "result": told}
