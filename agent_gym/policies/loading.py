@@ -2,7 +2,6 @@
 
 import json
 import zipfile
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -44,21 +43,19 @@ def load(name: str, env: gymnasium.Env[Any, Any], seed: int = 0) -> Policy:
         ConfigurationError: There is no such policy, or the file is missing or damaged.
         MissingExtra: The policy needs a package that is not installed.
     """
-    make: Callable[..., Any]
-    if name in POLICIES:
-        make = load_object(POLICIES[name])
-    elif name.endswith(".zip"):
+    if name.endswith(".zip"):
         return _check(name, load_object(_loader_of(Path(name))).load(name, seed=seed))
-    elif ":" in name:
-        make = load_object(name)
-    else:
+    if name not in POLICIES and ":" not in name:
         raise unknown("policy", name, [*POLICIES, "a saved model (*.zip)", "an import string (package.module:name)"])
+    make = load_object(POLICIES.get(name, name))
+    if not callable(make) or (isinstance(make, type) and not issubclass(make, Policy)):
+        raise ConfigurationError(f"{name!r} is no agent_gym Policy, nor makes one")
     return _check(name, make(env, seed=seed))
 
 
 def _check(name: str, policy: Any) -> Policy:
     if not isinstance(policy, Policy):
-        raise ConfigurationError(f"policy {name!r} makes a {type(policy).__name__}, which is no agent_gym Policy")
+        raise ConfigurationError(f"{name!r} made a {type(policy).__name__}, which is no agent_gym Policy")
     return policy
 
 

@@ -116,11 +116,9 @@ def _prepare(config: TrainConfig, folder: Path, resume: bool) -> bool:
         raise ConfigurationError(f"{str(folder)!r} holds a training run already; resume it or give another folder")
     if going_on:
         earlier, now = TrainConfig.load(folder).to_dict(), config.to_dict()
-        changed = [
-            f"{name} was {earlier[name]!r}, now {now[name]!r}" for name in now if name not in _MAY_CHANGE and now[name] != earlier[name]
-        ]
-        if changed:
-            raise ConfigurationError(f"{str(folder)!r} holds another training run: {'; '.join(changed)}")
+        for name in sorted(now.keys() - _MAY_CHANGE):
+            if now[name] != earlier[name]:
+                raise ConfigurationError(f"{str(folder)!r} holds another run: its {name} is {earlier[name]!r}, not {now[name]!r}")
     else:
         shutil.rmtree(folder / "tensorboard", ignore_errors=True)
     folder.mkdir(parents=True, exist_ok=True)
