@@ -43,13 +43,13 @@ class TrainConfig:
     time_limit_s: float | None = None
     """Seconds after which training stops even if steps are left, above 0; None for no limit."""
     threads: int = 1
-    """Threads that torch uses, from 1."""
+    """Threads that torch uses in this process, from 1. More than one seldom pays: the networks are small."""
 
     bc: int = 300
     """Oracle episodes of the train split to clone before PPO; 0 trains from scratch."""
     bc_epochs: int = 10
     """Passes over the demonstrations, from 1."""
-    bc_batch_size: int = 64
+    bc_batch_size: int = 32
     """Demonstrated steps in one gradient step, from 1."""
     bc_learning_rate: float = 1e-3
     """Learning rate of cloning, above 0."""

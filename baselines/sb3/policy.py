@@ -93,7 +93,7 @@ class _Scorer(nn.Module):
     def __init__(self, width: int) -> None:
         super().__init__()
         self.latent_dim_pi, self.latent_dim_vf = CANDIDATES, width
-        self.context = nn.Sequential(nn.Linear(TEXT_SIZE + DATA_SIZE, width), nn.ReLU(), nn.Linear(width, width))
+        self.context = nn.Linear(TEXT_SIZE + DATA_SIZE, width)
         self.row = nn.Linear(CANDIDATE_SIZE, width)
         self.joined = nn.Sequential(nn.ReLU(), nn.Linear(width, width), nn.ReLU())
         self.score = nn.Linear(width, 1)

@@ -86,10 +86,14 @@ class SB3Policy(Policy):
     def load(cls, path: str | Path, *, deterministic: bool = True, seed: int = 0) -> "SB3Policy":
         """Loads a model that `train` or Stable-Baselines3 itself has saved.
 
+        Sets torch to one thread: batches are small, and on a busy machine two threads that wait for each other take many times
+        as long as one.
+
         Raises:
             ConfigurationError: It is missing or damaged, or no actor-critic over discrete actions.
         """
         card = read_card(path)
+        torch.set_num_threads(1)
         try:
             data, parameters, _ = load_from_zip_file(path, device="cpu")
         except (KeyError, ValueError, AttributeError, ImportError) as error:
