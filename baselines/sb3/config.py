@@ -38,7 +38,7 @@ class TrainConfig:
     """``maskable-ppo`` or ``ppo``; both see the mask, PPO in the observation only."""
     seed: int = 0
     """Root of all randomness, from 0."""
-    steps: int = 100_000
+    steps: int = 60_000
     """Environment steps of PPO in all, from 0 (then only demonstrations are cloned); rounded up to whole rollouts."""
     time_limit_s: float | None = None
     """Seconds after which training stops even if steps are left, above 0; None for no limit."""

@@ -65,7 +65,8 @@ def train(
 ) -> TrainResult:
     """Trains a policy.
 
-    With equal configurations and seeds two runs on the same machine learn the same, unless a time limit cuts them.
+    With equal configurations and seeds two runs on the same machine learn the same, unless a time limit cuts them. An episode that
+    the environment itself broke off ends as truncated with a reward of 0: its last value is bootstrapped, so it teaches nothing.
 
     Args:
         config: What to do.

@@ -187,6 +187,13 @@ def test_training_measures_keeps_and_records(tmp_path: Path) -> None:
     assert all(torch.equal(part, weights[name]) for name, part in first.policy.state_dict().items())
 
 
+def test_plain_ppo_from_scratch_keeps_its_last_model(tmp_path: Path) -> None:
+    result = train(TrainConfig(**{**TINY, "bc": 0}, algo="ppo", steps=32, eval_episodes=0), tmp_path, progress=False)
+    assert (result.steps, result.curve) == (32, [])
+    policy = load(str(result.model), tool_task())
+    assert (policy.name, policy.version) == ("ppo", 32)
+
+
 @pytest.mark.slow
 def test_a_killed_training_goes_on(tmp_path: Path) -> None:
     settings = {**TINY, "eval_episodes": 2, "eval_every": 32, "checkpoint_every": 32}
