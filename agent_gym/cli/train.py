@@ -28,9 +28,9 @@ def train(
     **options: Any,
 ) -> None:
     """Train a policy: clone oracle demonstrations, then PPO on the outcome reward. Every episode is recorded."""
+    config = TrainConfig(env_id=env_id, env_kwargs=parse_settings(settings), **options)
     from agent_gym.baselines.sb3 import train as run_training  # torch is loaded for this command alone
 
-    config = TrainConfig(env_id=env_id, env_kwargs=parse_settings(settings), **options)
     folder = folder or Path("runs/train") / f"{env_id.rpartition('/')[2]}-seed{config.seed}"
     with TrajectoryStore(store).open_run(policy=config.algo, seed=config.seed, env_id=env_id) as run:
         result = run_training(config, folder, store=run, resume=resume, progress=False if quiet or as_json else None)

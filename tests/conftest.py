@@ -1,4 +1,4 @@
-"""What the sandbox's tests share."""
+"""What tests share."""
 
 import os
 
