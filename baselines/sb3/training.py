@@ -123,6 +123,8 @@ def _prepare(config: TrainConfig, folder: Path, resume: bool) -> bool:
     else:
         shutil.rmtree(folder / "tensorboard", ignore_errors=True)
     folder.mkdir(parents=True, exist_ok=True)
+    for left in folder.glob("*.tmp"):  # by a run that was killed while it wrote
+        left.unlink()
     _write_json(folder / "config.json", config.to_dict())
     return going_on
 
