@@ -53,14 +53,15 @@ _COL_BEST, _COL_BEHIND = 66, 67
 _NOTHING: frozenset[str] = frozenset()
 
 
-@dataclass(frozen=True)
+@dataclass
 class _Argument:
-    """What one argument's value contributes to a row."""
+    """What one argument's value contributes to a row; ``read`` is how much of it stands in the newest result, and in any."""
 
     words: NDArray[np.float32]
     own: frozenset[str]
     shared: frozenset[str]
     overlap: tuple[float, float, float]
+    read: tuple[float, float] = (0.0, 0.0)
 
 
 @dataclass(frozen=True)
@@ -129,7 +130,7 @@ class Encoder:
     def _candidates(self) -> dict[str, NDArray[Any]]:
         blocks = self._current_blocks()
         calls = [candidate.call for block in blocks for candidate in block.candidates]
-        offered = np.concatenate([self._with_history(block) for block in blocks])
+        offered = self._with_history(blocks)
         self.gaps = ()
         if len(calls) > CANDIDATES:
             closing = np.array([call.name in CLOSING for call in calls])
@@ -144,19 +145,30 @@ class Encoder:
         self.calls = calls
         return {"candidates": rows.reshape(-1), "action_mask": mask}
 
-    def _with_history(self, block: _Block) -> NDArray[np.float32]:
-        """A block's rows with what depends on the calls made and the results read so far."""
-        rows = block.rows.copy()
-        if self.memory.tool_calls.get(block.candidates[0].call.name, 0):
-            rows[:, _COL_USED] = 1.0
-            for key, times in self.memory.calls.items():
-                row = block.index.get(key)
-                if row is not None:
-                    rows[row, COL_TRIED], rows[row, _COL_TIMES] = 1.0, times / (1.0 + times)
-        if block.arguments[0]:
-            for column, words in ((_COL_NEWEST, self._newest_words), (_COL_READ, self._read_words)):
-                rows[:, column] = [sum(len(a.own & words) / max(1, len(a.own)) for a in arguments) for arguments in block.arguments]
-            rows[:, _COL_NEWEST : _COL_READ + 1] /= len(block.arguments[0])
+    def _with_history(self, blocks: Sequence[_Block]) -> NDArray[np.float32]:
+        """All rows, with what depends on the calls made and the results read so far."""
+        rows = np.concatenate([block.rows for block in blocks])
+        newest, read = self._newest_words, self._read_words
+        for _, argument in self._arguments.values():
+            own = argument.own
+            if not own.isdisjoint(read):
+                argument.read = (len(own & newest) / len(own), len(own & read) / len(own))
+        start = 0
+        for block in blocks:
+            end = start + len(block.candidates)
+            count = len(block.arguments[0])
+            if count == 1:
+                rows[start:end, _COL_NEWEST : _COL_READ + 1] = [argument.read for (argument,) in block.arguments]
+            elif count:
+                shares = [[sum(parts) / count for parts in zip(*(a.read for a in many), strict=True)] for many in block.arguments]
+                rows[start:end, _COL_NEWEST : _COL_READ + 1] = shares
+            if self.memory.tool_calls.get(block.candidates[0].call.name, 0):
+                rows[start:end, _COL_USED] = 1.0
+                for key, times in self.memory.calls.items():
+                    row = block.index.get(key)
+                    if row is not None:
+                        rows[start + row, COL_TRIED], rows[start + row, _COL_TIMES] = 1.0, times / (1.0 + times)
+            start = end
         return rows
 
     def _current_blocks(self) -> list[_Block]:
@@ -189,10 +201,10 @@ class Encoder:
     def _rows(self, candidates: Sequence[Candidate], table: Sequence[Sequence[_Argument]]) -> NDArray[np.float32]:
         """The candidates' rows, but for what compares them with each other or depends on what happened so far."""
         goal = self.memory.goal_words
-        rows = np.stack([_name_row(candidate.call.name) for candidate in candidates])
+        rows = np.concatenate([_name_row(candidate.call.name) for candidate in candidates]).reshape(len(candidates), -1)
         for i in range(max(map(len, table))):
             having = [row for row, arguments in enumerate(table) if len(arguments) > i]
-            rows[having, _WORDS] += np.stack([table[row][i].words for row in having])
+            rows[having, _WORDS] += np.concatenate([table[row][i].words for row in having]).reshape(len(having), -1)
             if i < _ARGUMENTS:
                 column = _COL_ARGUMENTS + 3 * i
                 rows[having, column : column + 3] = [table[row][i].overlap for row in having]
