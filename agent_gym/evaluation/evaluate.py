@@ -13,7 +13,7 @@ import gymnasium
 from agent_gym.core.policy import Policy
 from agent_gym.core.seeding import derive, derive_seed
 from agent_gym.core.task import TaskSet
-from agent_gym.errors import ConfigurationError, InfrastructureError
+from agent_gym.errors import ConfigurationError, InfrastructureError, SandboxUnavailable
 from agent_gym.evaluation.metrics import summarize
 from agent_gym.trajectories.store import Run, TrajectoryStore, versions
 from agent_gym.wrappers.record_trajectory import RecordTrajectory
@@ -71,6 +71,7 @@ def evaluate(
     Raises:
         ConfigurationError: An argument names something that does not exist, or does not fit.
         StoreError: The episodes cannot be kept.
+        SandboxUnavailable: The tasks run code, and this machine cannot isolate it.
     """
     if batch < 1 or (episodes is not None and episodes < 1):
         raise ConfigurationError(f"batch and episodes must be at least 1, got {batch} and {episodes}")
@@ -174,6 +175,8 @@ def _play(
             env = free.popleft()
             try:
                 observation, _ = env.reset(seed=derive_seed(seed, number), options={"task_id": task_id})
+            except SandboxUnavailable:
+                raise  # no episode can start on this machine: that is no figure about a policy
             except InfrastructureError:
                 finish(env)  # it is in the record, with what failed
                 continue

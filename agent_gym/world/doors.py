@@ -24,7 +24,6 @@ class WorldSession(Session):
 
     def __init__(self, kind: WorldKind, task: Task, base: Base, snapshot: Snapshot | None = None) -> None:
         self.tools = kind.tools
-        self.reasons = kind.reasons
         self._kind = kind
         self._spec = task.spec
         self._world = World(kind.schema, base)

@@ -13,7 +13,7 @@ from agent_gym import evaluate
 from agent_gym.core import Decision, Policy, ToolCall
 from agent_gym.envs.code_task import CodeTask
 from agent_gym.envs.code_task.problems import FIELDS, ProblemSet, read_problems
-from agent_gym.errors import ConfigurationError, DatasetError
+from agent_gym.errors import ConfigurationError, DatasetError, SandboxUnavailable
 from agent_gym.policies import load
 
 CODE = "agent_gym:AgentBase/CodeTask-v0"
@@ -220,3 +220,15 @@ def test_removing_the_solution_fails(tmp_path: Path) -> None:
     *_, info = env.step("finish()")
     assert (info["ending"], info["success"]) == ("failure", False)
     assert env.last_record.checks[0].name == "solution_is_a_text_file"
+
+
+def test_without_user_namespaces_one_line_names_the_remedy_and_nothing_counts_as_the_agents(monkeypatch: pytest.MonkeyPatch) -> None:
+    def blocked() -> None:
+        raise SandboxUnavailable("user_namespaces", "setting up uid map: Permission denied", "allow them with sysctl")
+
+    env = code(split="train")
+    monkeypatch.setattr("agent_gym.sandbox.workspace.preflight", blocked)
+    with pytest.raises(SandboxUnavailable, match="probe 'user_namespaces' failed .*; allow them with sysctl"):
+        env.reset(seed=0)
+    with pytest.raises(SandboxUnavailable):
+        evaluate(load("noop", env), CODE, episodes=2, split="train")
