@@ -115,7 +115,8 @@ class WorldTaskSet(TaskSet):
             example = self.ids(self.splits()[0], self.families(self.splits()[0])[0])[0]
             raise ConfigurationError(f"unknown task id {task_id!r}; ids look like {example!r}")
         number = parts[3]
-        if not (number.isascii() and number.isdigit() and len(number) < 10) or str(int(number)) != number or int(number) >= kind.tasks[parts[2]]:
+        known = number.isascii() and number.isdigit() and len(number) < 10 and str(int(number)) == number
+        if not known or int(number) >= kind.tasks[parts[2]]:
             raise ConfigurationError(f"unknown task id {task_id!r}; {parts[2]!r} has tasks 0 to {kind.tasks[parts[2]] - 1} in each family")
         return kind, parts[1], parts[2], int(number)
 

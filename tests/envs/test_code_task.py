@@ -228,7 +228,7 @@ def test_without_user_namespaces_one_line_names_the_remedy_and_nothing_counts_as
 
     env = code(split="train")
     monkeypatch.setattr("agent_gym.sandbox.workspace.preflight", blocked)
-    with pytest.raises(SandboxUnavailable, match="probe 'user_namespaces' failed .*; allow them with sysctl"):
+    with pytest.raises(SandboxUnavailable, match=r"probe 'user_namespaces' failed .*; allow them with sysctl"):
         env.reset(seed=0)
     with pytest.raises(SandboxUnavailable):
         evaluate(load("noop", env), CODE, episodes=2, split="train")
