@@ -5,9 +5,9 @@ here knows any world. A parameter that carries ``x-entity`` is filled with the e
 or are named in the goal; one with an ``enum`` with its values.
 
 A record is a JSON object of a result. A field named as an entity kind (``order_id``), or a list named as its plural
-(``order_ids``), names entities. Two entities *hang together* if they stand in the same record, or one in a record around the
-other's. A call's entities are combined only if each pair hangs together where their kinds ever do, or else shares a neighbour:
-an item and a variant, say, through their product.
+(``order_ids``), names entities; the first field that does is the record's subject. Two entities *hang together* if they stand in
+the same record, or one in a record around the other's. A call's entities are combined only if each pair hangs together where their
+kinds ever do, or else shares a neighbour: an item and a variant, say, through their product.
 """
 
 import re
@@ -91,12 +91,14 @@ class Memory:
         self.toolbox = toolbox
         self.goal_words = frozenset(tokens(goal))
         self.words: dict[Entity, tuple[str, ...]] = {}
-        """The words of the record that an entity is the subject of, or of the entity itself while none was read."""
+        """The words of the record that an entity is the subject of; while none was read, of the last that names it as a field, or
+        of the entity itself."""
         self.calls: dict[bytes, int] = {}
         """How often each call was made, by its canonical form."""
         self.tool_calls: dict[str, int] = {}
         """How often each tool was called."""
         self.statuses: list[str] = []
+        self._subjects: set[Entity] = set()
         self._links: dict[Entity, set[Entity]] = {}
         self._linked_kinds: set[frozenset[str]] = set()
         self._by_kind: dict[str, list[Entity]] = {}
@@ -152,10 +154,15 @@ class Memory:
         if not isinstance(value, dict):
             return
         here: list[Entity] = []
+        words: tuple[str, ...] | None = None
         for name, part in value.items():
             if name in self.toolbox.kinds and isinstance(part, str | int) and not isinstance(part, bool):
                 entity = (name, part)
-                self._see(entity, tuple(value_tokens(value)) if not here else None)
+                is_subject = words is None
+                words = words or tuple(value_tokens(value))
+                if is_subject:
+                    self._subjects.add(entity)
+                self._see(entity, words if is_subject or entity not in self._subjects else None)
                 here.append(entity)
             elif name[:-1] in self.toolbox.kinds and name.endswith("s") and isinstance(part, list):
                 listed = [(name[:-1], item) for item in part if isinstance(item, str | int) and not isinstance(item, bool)]

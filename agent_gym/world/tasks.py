@@ -1,7 +1,7 @@
 """The tasks of worlds: ids, splits, bases, and how a task is made from its id alone."""
 
 import weakref
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from threading import Lock
 from typing import Any
@@ -30,7 +30,6 @@ class WorldTaskSet(TaskSet):
         if not kinds:
             raise ConfigurationError("a task set needs at least one world")
         self.kinds = {kind.name: kind for kind in kinds}
-        self._base = lru_cache(maxsize=64)(self._build)
         self._drafting: dict[tuple[str, str, int], World] = {}
         self._lock = Lock()
         weakref.finalize(self, _close_all, self._drafting)
@@ -91,9 +90,9 @@ class WorldTaskSet(TaskSet):
         return WorldSession(kind, task, self._base(kind.name, split, index), snapshot)
 
     def clear_cache(self) -> None:
-        """Forgets every base database."""
+        """Forgets every base database, in all of this process."""
         with self._lock:
-            self._base.cache_clear()
+            _built.cache_clear()
             _close_all(self._drafting)
 
     def _drafting_world(self, kind: WorldKind, split: str, index: int) -> World:
@@ -105,8 +104,8 @@ class WorldTaskSet(TaskSet):
                 world = self._drafting[place] = World(kind.schema, self._base(*place))
             return world
 
-    def _build(self, world: str, split: str, index: int) -> Base:
-        return self.kinds[world].build(derive_seed("base", world, split, index))
+    def _base(self, world: str, split: str, index: int) -> Base:
+        return _built(self.kinds[world].build, derive_seed("base", world, split, index))
 
     def _parse(self, task_id: str) -> tuple[WorldKind, str, str, int]:
         parts = task_id.split("/")
@@ -119,6 +118,12 @@ class WorldTaskSet(TaskSet):
         if not known or int(number) >= kind.tasks[parts[2]]:
             raise ConfigurationError(f"unknown task id {task_id!r}; {parts[2]!r} has tasks 0 to {kind.tasks[parts[2]] - 1} in each family")
         return kind, parts[1], parts[2], int(number)
+
+
+@lru_cache(maxsize=64)
+def _built(build: Callable[[int], Base], seed: int) -> Base:
+    """A base database; a process builds each once, however many environments it has."""
+    return build(seed)
 
 
 def _own_row(kind: WorldKind, change: Change) -> list[Any]:

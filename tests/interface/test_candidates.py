@@ -73,8 +73,9 @@ def test_an_entity_is_described_by_the_record_it_is_the_subject_of() -> None:
     memory = Memory("The blue one.", Toolbox(TOOLS))
     memory.update(seen("get_order", ORDER))
     assert "red" in memory.words["item_id", "I1"]
-    assert memory.words["product_id", "P1"] == ("p1",)
+    assert memory.words["product_id", "P1"] == ("i1", "p1", "red"), "until its own record is read, the last that names it"
     memory.update(seen("get_product", PRODUCT))
+    memory.update(seen("get_order", ORDER))
     assert {"p1", "v1", "blue"} <= set(memory.words["product_id", "P1"])
 
 
