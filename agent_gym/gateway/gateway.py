@@ -118,9 +118,9 @@ class Gateway:
 def _first_fault(spec: ToolSpec, arguments: Mapping[str, Any]) -> str:
     """Where the arguments break the tool's schema first, as ``arguments.path: what``; empty if they do not."""
     validator = _validator(orjson.dumps(spec.parameters))
-    error = min(validator.iter_errors(arguments), key=lambda e: (list(map(str, e.absolute_path)), e.validator), default=None)
-    if error is None:
+    if validator.is_valid(arguments):
         return ""
+    error = min(validator.iter_errors(arguments), key=lambda e: (list(map(str, e.absolute_path)), e.validator))
     path = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in error.absolute_path)
     return f"arguments{path}: {error.message}"[:_MESSAGE_CHARS]
 

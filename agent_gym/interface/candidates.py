@@ -98,6 +98,8 @@ class Memory:
         self.tool_calls: dict[str, int] = {}
         """How often each tool was called."""
         self.statuses: list[str] = []
+        self.newest: tuple[str, ...] = ()
+        """The words of the newest result."""
         self._subjects: set[Entity] = set()
         self._links: dict[Entity, set[Entity]] = {}
         self._linked_kinds: set[frozenset[str]] = set()
@@ -107,6 +109,7 @@ class Memory:
         self._links_version = 0
         self._changes = 0
         self._built: dict[str, _Built] = {}
+        self._known: dict[str, dict[tuple[str, ...], Candidate]] = {spec.name: {} for spec in toolbox.tools}
         self._numbers = [int(word) for word in tokens(goal) if word.isdecimal() and len(word) <= 9]
         kinds = toolbox.kinds
         named = [(kind, match.group()) for kind, pattern in kinds.items() if pattern for match in pattern.finditer(goal)]
@@ -123,7 +126,8 @@ class Memory:
         self.calls[key] = self.calls.get(key, 0) + 1
         self.tool_calls[call.name] = self.tool_calls.get(call.name, 0) + 1
         self.statuses.append(last["status"])
-        self._read(last["result"], [])
+        self.newest = tuple(value_tokens(last["result"]))
+        self._read(last["result"], [], self.newest)
 
     def candidates(self, tool: str) -> tuple[list[Candidate], int]:
         """A tool's candidates, in the order in which their entities were first seen.
@@ -147,22 +151,23 @@ class Memory:
 
     # Reading.
 
-    def _read(self, value: Any, around: list[Entity]) -> None:
+    def _read(self, value: Any, around: list[Entity], words: tuple[str, ...] | None = None) -> None:
+        """Takes in a value, its records and theirs; ``around`` are the entities of the records around it, ``words`` its words if known."""
         if isinstance(value, list):
             for part in value:
                 self._read(part, around)
         if not isinstance(value, dict):
             return
         here: list[Entity] = []
-        words: tuple[str, ...] | None = None
+        subject = None
         for name, part in value.items():
             if name in self.toolbox.kinds and isinstance(part, str | int) and not isinstance(part, bool):
                 entity = (name, part)
-                is_subject = words is None
                 words = words or tuple(value_tokens(value))
-                if is_subject:
+                if subject is None:
+                    subject = entity
                     self._subjects.add(entity)
-                self._see(entity, words if is_subject or entity not in self._subjects else None)
+                self._see(entity, words if entity is subject or entity not in self._subjects else None)
                 here.append(entity)
             elif name[:-1] in self.toolbox.kinds and name.endswith("s") and isinstance(part, list):
                 listed = [(name[:-1], item) for item in part if isinstance(item, str | int) and not isinstance(item, bool)]
@@ -172,7 +177,8 @@ class Memory:
         self._link(here, around)
         inner = around + here
         for part in value.values():
-            self._read(part, inner)
+            if isinstance(part, dict | list):
+                self._read(part, inner)
 
     def _see(self, entity: Entity, words: tuple[str, ...] | None = None) -> None:
         kind, value = entity
@@ -220,9 +226,13 @@ class Memory:
                     elif all(self._hang_together(entity, other) for other in entities.values()):
                         grown.append(({**arguments, name: value}, {**entities, name: entity}))
             partial = grown[:_MAX_COMBINATIONS]
+        known = self._known[tool]
         for arguments, entities in partial:
-            call = ToolCall(tool, arguments)
-            yield Candidate(call, entities, dumps(call.to_dict()))
+            values = tuple(map(repr, arguments.values()))
+            if values not in known:
+                call = ToolCall(tool, arguments)
+                known[values] = Candidate(call, entities, dumps(call.to_dict()))
+            yield known[values]
 
     def _options(self, schema: Mapping[str, Any], kind: str | None) -> Iterator[tuple[Any, Entity | None]]:
         if kind is not None:

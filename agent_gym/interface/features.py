@@ -1,7 +1,6 @@
 """What the array interface shows a learner: fixed-size arrays with every value within [−1, 1], alike for every environment."""
 
 import functools
-import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -55,12 +54,18 @@ _NOTHING: frozenset[str] = frozenset()
 
 @dataclass
 class _Argument:
-    """What one argument's value contributes to a row; ``read`` is how much of it stands in the newest result, and in any."""
+    """What one argument's value contributes to a row.
 
-    words: NDArray[np.float32]
+    Attributes:
+        vector: Its words as a hashed bag, then what it shares with the goal: count, share, and whether all of it is named.
+        own: Its own words.
+        shared: The words of its record that the goal has too.
+        read: How much of it stands in the newest result, and in any.
+    """
+
+    vector: NDArray[np.float32]
     own: frozenset[str]
     shared: frozenset[str]
-    overlap: tuple[float, float, float]
     read: tuple[float, float] = (0.0, 0.0)
 
 
@@ -106,7 +111,7 @@ class Encoder:
         words = shapes(json_tokens([last["tool"], last["status"], last["result"]])[:MAX_TOKENS]) if last is not None else []
         newest = bag(words, _BAG, bigrams=True)
         self._read += newest
-        self._newest_words = frozenset(itertools.islice(value_tokens(last["result"]), MAX_TOKENS)) if last is not None else _NOTHING
+        self._newest_words = frozenset(self.memory.newest[:MAX_TOKENS])
         self._read_words |= self._newest_words
         counts = np.stack([newest, self._read])
         return {
@@ -153,15 +158,12 @@ class Encoder:
             own = argument.own
             if not own.isdisjoint(read):
                 argument.read = (len(own & newest) / len(own), len(own & read) / len(own))
+        shares = [_mean_read(arguments) for block in blocks for arguments in block.arguments]
+        rows[:, _COL_NEWEST] = [share for share, _ in shares]
+        rows[:, _COL_READ] = [share for _, share in shares]
         start = 0
         for block in blocks:
             end = start + len(block.candidates)
-            count = len(block.arguments[0])
-            if count == 1:
-                rows[start:end, _COL_NEWEST : _COL_READ + 1] = [argument.read for (argument,) in block.arguments]
-            elif count:
-                shares = [[sum(parts) / count for parts in zip(*(a.read for a in many), strict=True)] for many in block.arguments]
-                rows[start:end, _COL_NEWEST : _COL_READ + 1] = shares
             if self.memory.tool_calls.get(block.candidates[0].call.name, 0):
                 rows[start:end, _COL_USED] = 1.0
                 for key, times in self.memory.calls.items():
@@ -185,16 +187,16 @@ class Encoder:
         if stale:
             offered = [candidate for _, candidates, _ in stale for candidate in candidates]
             arguments = [[self._argument(c.entities.get(key), value) for key, value in c.call.arguments.items()] for c in offered]
-            rows = self._rows(offered, arguments)
+            made = self._rows(offered, arguments)
             start = 0
             for name, candidates, version in stale:
                 end = start + len(candidates)
+                rows = made[start:end]
+                most = rows[:, COL_OVERLAP].max()
+                rows[:, _COL_BEHIND] = most - rows[:, COL_OVERLAP]
+                rows[:, _COL_BEST] = rows[:, COL_OVERLAP] == most
                 index = {candidate.key: i for i, candidate in enumerate(candidates)}
-                block = _Block(candidates, version, arguments[start:end], rows[start:end], index)
-                most = block.rows[:, COL_OVERLAP].max()
-                block.rows[:, _COL_BEHIND] = most - block.rows[:, COL_OVERLAP]
-                block.rows[:, _COL_BEST] = block.rows[:, COL_OVERLAP] == most
-                self._blocks[name] = block
+                self._blocks[name] = _Block(candidates, version, arguments[start:end], rows, index)
                 start = end
         return [self._blocks[name] for name in tools]
 
@@ -204,10 +206,11 @@ class Encoder:
         rows = np.concatenate([_name_row(candidate.call.name) for candidate in candidates]).reshape(len(candidates), -1)
         for i in range(max(map(len, table))):
             having = [row for row, arguments in enumerate(table) if len(arguments) > i]
-            rows[having, _WORDS] += np.concatenate([table[row][i].words for row in having]).reshape(len(having), -1)
+            vectors = np.concatenate([table[row][i].vector for row in having]).reshape(len(having), -1)
+            rows[having, _WORDS] += vectors[:, :-3]
             if i < _ARGUMENTS:
                 column = _COL_ARGUMENTS + 3 * i
-                rows[having, column : column + 3] = [table[row][i].overlap for row in having]
+                rows[having, column : column + 3] = vectors[:, -3:]
         rows[:, _WORDS] = unit(rows[:, _WORDS])
         covered = np.array([len(_NOTHING.union(*(argument.shared for argument in arguments))) for arguments in table], np.float32)
         rows[:, COL_OVERLAP] = _saturate(covered)
@@ -226,7 +229,7 @@ class Encoder:
         distinct, own = frozenset(words), frozenset(value_tokens(value))
         shared = distinct & goal
         overlap = (_saturate(len(shared)), len(shared) / max(1, len(distinct)), float(bool(own) and own <= goal))
-        argument = _Argument(_word_bag(words), own, shared, overlap)
+        argument = _Argument(np.concatenate([_word_bag(words), np.array(overlap, np.float32)]), own, shared)
         self._arguments[key] = (words, argument)
         return argument
 
@@ -245,6 +248,14 @@ def _name_row(tool: str) -> NDArray[np.float32]:
 @functools.lru_cache(maxsize=16_384)
 def _word_bag(words: tuple[str, ...]) -> NDArray[np.float32]:
     return bag(shapes(words), 32)
+
+
+def _mean_read(arguments: Sequence[_Argument]) -> tuple[float, float]:
+    """How much of a call's arguments stands in the newest result, and in any."""
+    if len(arguments) == 1:
+        return arguments[0].read
+    count = max(1, len(arguments))
+    return sum(a.read[0] for a in arguments) / count, sum(a.read[1] for a in arguments) / count
 
 
 def _saturate(count: Any) -> Any:

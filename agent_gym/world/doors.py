@@ -30,6 +30,7 @@ class WorldSession(Session):
         self._reads_first: list[ToolCall] = []
         self._wrote = False
         self._reached = [False] * len(self._spec["milestones"])
+        self._goal_at = ("", False)  # the digest at which the goal was last looked at, and whether it was met
         if snapshot is None:
             self._prepare()
         else:
@@ -85,12 +86,12 @@ class WorldSession(Session):
 
     def milestones(self) -> dict[str, bool]:
         """The task's milestones in order, and whether each has been reached."""
-        reached: dict[str, bool] = {}
-        for milestone, called in zip(self._spec["milestones"], self._reached, strict=True):
-            reached[milestone["name"]] = called or (
-                "goal" in milestone and self._wrote and goal_check(self._world, self._spec["goal"]).passed
-            )
-        return reached
+        digest = self._world.digest()
+        if self._wrote and self._goal_at[0] != digest:
+            self._goal_at = (digest, goal_check(self._world, self._spec["goal"]).passed)
+        met = self._wrote and self._goal_at[1]
+        pairs = zip(self._spec["milestones"], self._reached, strict=True)
+        return {milestone["name"]: called or (met and "goal" in milestone) for milestone, called in pairs}
 
     def digest(self) -> str:
         """The digest of every row but the logs'."""
