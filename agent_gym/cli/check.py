@@ -30,7 +30,7 @@ def tasks(
 ) -> None:
     """Check that no family can be gamed: what scripted policies score on it, beside what they may."""
     gymnasium.register_envs(agent_gym)
-    with bar("playing", quiet=as_json) as progress:
+    with bar("playing") as progress:
         rows = admit(
             env_id,
             split=split,

@@ -25,8 +25,7 @@ def demo(
     def say(command: str) -> None:
         progress_console.print(f"[dim]$[/] {command}", highlight=False, soft_wrap=True)
 
-    with progress_console.status("working, see the logs in " + str(folder)):
-        result = run_demo(folder, store=store, seed=seed, steps=steps, episodes=episodes, say=say)
+    result = run_demo(folder, store=store, seed=seed, steps=steps, episodes=episodes, say=say)
     if as_json:
         shown = {"report": str(result.report), "store": str(result.store), "seconds": result.seconds, "code_skipped": result.code_skipped}
         print_json({**shown, "evaluations": result.evaluations, "code_evaluations": result.code_evaluations})

@@ -30,7 +30,7 @@ def evaluate(
     keywords = parse_settings(settings)
     made = gymnasium.make(env_id, interface="text", disable_env_checker=True, **{"split": split, **keywords})
     try:
-        with bar(f"{policy} on {env_id}", quiet=as_json) as progress:
+        with bar(f"{policy} on {env_id}") as progress:
             result = run_evaluation(
                 load(policy, made, seed=seed),
                 env_id,

@@ -81,9 +81,9 @@ def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> 
 
 
 @contextmanager
-def bar(what: str, *, quiet: bool = False) -> Iterator[Any]:
-    """A progress bar on stderr: gives a function of (done, total)."""
+def bar(what: str) -> Iterator[Any]:
+    """A progress bar on stderr, if that is a terminal: gives a function of (done, total)."""
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=progress_console, transient=True, disable=quiet or not progress_console.is_terminal) as progress:
+    with Progress(*columns, console=progress_console, transient=True, disable=not progress_console.is_terminal) as progress:
         task = progress.add_task(what, total=None)
         yield lambda done, total: progress.update(task, completed=done, total=total)

@@ -33,7 +33,7 @@ def train(
 
     folder = folder or Path("runs/train") / f"{env_id.rpartition('/')[2]}-seed{config.seed}"
     with TrajectoryStore(store).open_run(policy=config.algo, seed=config.seed, env_id=env_id) as run:
-        result = run_training(config, folder, store=run, resume=resume, progress=False if quiet or as_json else None)
+        result = run_training(config, folder, store=run, resume=resume, progress=False if quiet else None)
     shown = {
         **dataclasses.asdict(result),
         "model": str(result.model),

@@ -94,12 +94,12 @@ def run_demo(
         shutil.rmtree(folder / kind, ignore_errors=True)
     with _Commands(folder, store, say) as commands:
 
-        def training(demonstrations: int, kind: str) -> Callable[[], dict[str, Any]]:
+        def training(demonstrations: int, kind: str) -> list[str]:
             amount = ["--bc", str(demonstrations), "--steps", str(steps), "--seed", str(seed)]
-            return commands.start(["train", _TOOL, *amount, "--folder", str(folder / kind)])
+            return ["train", _TOOL, *amount, "--folder", str(folder / kind)]
 
-        without = training(0, "without")
-        trained = training(demonstrations, "with")()
+        without = commands.start(training(0, "without"))
+        trained = commands.run(training(demonstrations, "with"))
         code = {}
         for name in () if skipped else _COMPARED:
             code[name] = commands.start(["eval", name, _CODE, "--tasks", "humaneval", "--seed", str(seed)])
@@ -114,7 +114,7 @@ def run_demo(
         DemoReport(
             seed=seed,
             wall_s=seconds,
-            command=f"agent-gym demo --seed {seed}",
+            command=f"agent-gym demo --seed {seed} --steps {steps} --episodes {episodes}",
             versions={**evaluations[TRAINED]["versions"], "system": f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores"},
             demonstrations=demonstrations,
             with_demonstrations=_points(trained["curve"]),
@@ -146,18 +146,21 @@ class _Commands:
                 process.wait()
 
     def run(self, arguments: Sequence[str]) -> dict[str, Any]:
-        """Runs a command and gives the JSON object it prints."""
-        return self.start(arguments)()
+        """Runs a command, its progress shown on a terminal, and gives the JSON object it prints."""
+        return self.start(arguments, shown=sys.stderr.isatty())()
 
-    def start(self, arguments: Sequence[str]) -> Callable[[], dict[str, Any]]:
-        """Starts a command; what is given back waits for it and gives its JSON object."""
+    def start(self, arguments: Sequence[str], *, shown: bool = False) -> Callable[[], dict[str, Any]]:
+        """Starts a command; what is given back waits for it and gives its JSON object. Its progress is shown, or goes to a log."""
         command = [*arguments, "--store", str(self._store), "--json"]
-        shown = shlex.join(["agent-gym", *command])
-        self._say(shown)
+        line = shlex.join(["agent-gym", *command])
+        self._say(line)
         log = self._folder / f"{len(self._running):02d}-{arguments[0]}.log"
         with log.open("wb") as errors:
             process = subprocess.Popen(
-                [sys.executable, "-m", "agent_gym.cli", *command], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=errors
+                [sys.executable, "-m", "agent_gym.cli", *command],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=None if shown else errors,
             )
         self._running.append(process)
 
