@@ -1,0 +1,73 @@
+"""Whatever an agent calls with whatever arguments, a step comes back with a status; nothing is raised and nothing hangs."""
+
+import time
+from typing import Any
+
+import gymnasium as gym
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from agent_gym.core import STATUSES
+from agent_gym.gateway.worker import Abandoned, Worker
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=12),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=6), inner, max_size=3),
+    max_leaves=6,
+)
+TOOLS = [
+    "find_user_by_email",
+    "find_users_by_name",
+    "get_user",
+    "get_order",
+    "cancel_order",
+    "exchange_item",
+    "finish",
+    "refuse",
+    "nothing",
+]
+NAMES = ["email", "name", "page", "user_id", "order_id", "item_id", "variant_id", "reason", "answer"]
+
+
+@pytest.fixture(scope="module")
+def env() -> gym.Env[Any, Any]:
+    return gym.make("agent_gym:AgentBase/ToolTask-v0", interface="text", disable_env_checker=True).unwrapped
+
+
+@settings(max_examples=200, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    st.lists(
+        st.fixed_dictionaries(
+            {"name": st.sampled_from(TOOLS), "arguments": st.dictionaries(st.sampled_from(NAMES), JSON, max_size=3) | JSON}
+        )
+        | JSON,
+        min_size=1,
+        max_size=4,
+    )
+)
+def test_no_call_raises(env: gym.Env[Any, Any], actions: list[Any]) -> None:
+    env.reset(seed=1)
+    for action in actions:
+        observation, reward, terminated, truncated, info = env.step(action)
+        assert info["status"] in STATUSES
+        assert env.observation_space.contains(observation)
+        assert reward <= 0
+        if terminated or truncated:
+            env.reset()
+
+
+def test_a_worker_runs_interrupts_and_abandons() -> None:
+    worker = Worker()
+    assert worker.run(lambda: 7, 5, lambda: None, 1) == 7
+    with pytest.raises(ZeroDivisionError):
+        worker.run(lambda: 1 // 0, 5, lambda: None, 1)
+    stop = []
+    with pytest.raises(TimeoutError):
+        worker.run(lambda: [time.sleep(0.01) for _ in iter(lambda: bool(stop), True)], 0.05, lambda: stop.append(1), 5)
+    assert worker.run(lambda: 8, 5, lambda: None, 1) == 8
+    with pytest.raises(Abandoned):
+        worker.run(lambda: time.sleep(1), 0.05, lambda: None, 0.05)
+    with pytest.raises(Abandoned):
+        worker.run(lambda: 9, 5, lambda: None, 1)
+    worker.close()
