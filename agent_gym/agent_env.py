@@ -22,6 +22,7 @@ from agent_gym.core.session import Session, Snapshot
 from agent_gym.core.spaces import Json, ToolCallSpace, Unicode
 from agent_gym.core.task import Task, TaskSet
 from agent_gym.core.tool import ToolSpec
+from agent_gym.core.verdict import Ending
 from agent_gym.episode import MAX_DATA_BYTES, MAX_TEXT_BYTES, Episode, Terms
 from agent_gym.errors import ConfigurationError, InfrastructureError, InvalidAction, ResetNeeded, unknown
 
@@ -81,10 +82,10 @@ class AgentEnv(gymnasium.Env[dict[str, Any], Any]):
     ) -> None:
         if shaping not in (None, "milestones"):
             raise unknown("shaping", shaping, ["None", "milestones"])
-        if not 0.0 < gamma <= 1.0:
-            raise ConfigurationError(f"gamma must be in (0, 1], got {gamma}")
-        if call_timeout_s <= 0:
-            raise ConfigurationError(f"call_timeout_s must be above 0, got {call_timeout_s}")
+        if not isinstance(gamma, int | float) or not 0.0 < gamma <= 1.0:
+            raise ConfigurationError(f"gamma must be in (0, 1], got {gamma!r}")
+        if not isinstance(call_timeout_s, int | float) or call_timeout_s <= 0:
+            raise ConfigurationError(f"call_timeout_s must be above 0, got {call_timeout_s!r}")
         if render_mode not in (None, *self.metadata["render_modes"]):
             raise unknown("render_mode", render_mode, self.metadata["render_modes"])
         self.tasks = tasks
@@ -154,7 +155,7 @@ class AgentEnv(gymnasium.Env[dict[str, Any], Any]):
             self._number = 0
         else:
             self._number += 1
-        self._start(choose(derive("task", self._root, self._number)), dict(options or {})).begin()
+        self._start(choose(derive("task", self._root, self._number)), _json(options or {}))
         return self._public()
 
     def step(self, action: Any) -> tuple[dict[str, Any], float, bool, bool, dict[str, Any]]:
@@ -236,6 +237,8 @@ class AgentEnv(gymnasium.Env[dict[str, Any], Any]):
         ``kind`` is ``snapshot`` where the session can be saved, else ``prefix``: then the calls so far are made again.
         """
         episode = self._running
+        if episode.record.ending is Ending.INFRA_ERROR:
+            raise ConfigurationError("the environment failed in this episode: it has no state to go back to; call reset()")
         saved = None if episode.ended else episode.session.save()
         state: dict[str, Any] = {
             "kind": "prefix" if saved is None else "snapshot",
@@ -246,7 +249,7 @@ class AgentEnv(gymnasium.Env[dict[str, Any], Any]):
             "calls": episode.calls,
         }
         if saved is not None:
-            state |= {"session": saved, "last": episode.last, "potential": episode.potential}
+            state |= {"session": saved, "shown": episode.saved()}
         copied: dict[str, Any] = plain(state)
         return copied
 
@@ -260,17 +263,16 @@ class AgentEnv(gymnasium.Env[dict[str, Any], Any]):
             ConfigurationError: It is no such state.
             InfrastructureError: The session could not be built.
         """
-        missing = {"kind", "root", "number", "task_id", "options", "calls"} - set(state)
+        needed = {"kind", "root", "number", "task_id", "options", "calls"}
+        needed |= {"session", "shown"} if state.get("kind") == "snapshot" else set()
+        missing = needed - set(state)
         if missing or state["kind"] not in ("snapshot", "prefix"):
             raise ConfigurationError(f"not a state of get_state(): missing {sorted(missing)}, kind {state.get('kind')!r}")
+        task = self.tasks.get(state["task_id"])
         self._root, self._number = state["root"], state["number"]
-        episode = self._start(self.tasks.get(state["task_id"]), dict(state["options"]), state.get("session"))
-        if state["kind"] == "snapshot":
-            episode.resume(state["calls"], state["last"], state["potential"])
-        else:
-            episode.begin()
-            for call in state["calls"]:
-                episode.step(InvalidAction(call["invalid"]) if "invalid" in call else call)
+        self._start(task, dict(state["options"]), state if state["kind"] == "snapshot" else None)
+        for call in state["calls"] if state["kind"] == "prefix" else ():
+            self._running.step(InvalidAction(call["invalid"]) if "invalid" in call else call)
         return self._public()
 
     def _chooser(self, options: Mapping[str, Any]) -> Callable[[np.random.Generator], Task]:
@@ -278,6 +280,8 @@ class AgentEnv(gymnasium.Env[dict[str, Any], Any]):
         if extra := set(options) - _OPTIONS:
             raise unknown("reset option", sorted(extra)[0], _OPTIONS)
         if "task_id" in options:
+            if not isinstance(options["task_id"], str):
+                raise ConfigurationError(f"the option task_id must be a task's id, got {options['task_id']!r}")
             task = self.tasks.get(options["task_id"])
             return lambda _: task
         if not options:
@@ -292,16 +296,28 @@ class AgentEnv(gymnasium.Env[dict[str, Any], Any]):
             raise ResetNeeded("call reset() first")
         return self._episode
 
-    def _start(self, task: Task, options: dict[str, Any], snapshot: Snapshot | None = None) -> Episode:
+    def _start(self, task: Task, options: dict[str, Any], state: Mapping[str, Any] | None = None) -> None:
+        """Begins an episode, or takes up a saved one; an infrastructure failure is tried again once."""
         self._end()
+        try:
+            self._episode = self._built(task, options, state)
+        except InfrastructureError:
+            self._episode = self._built(task, options, state)
+
+    def _built(self, task: Task, options: dict[str, Any], state: Mapping[str, Any] | None) -> Episode:
         root = self._root or 0
         seed = derive_seed("episode", root, self._number, task.id)
+        session = self.open(task, seed, None if state is None else state["session"])
+        episode = Episode(task, session, self._terms, root, self._number, options)
         try:
-            session = self.open(task, seed, snapshot)
-        except InfrastructureError:
-            session = self.open(task, seed, snapshot)
-        self._episode = Episode(task, session, self._terms, root, self._number, options)
-        return self._episode
+            if state is None:
+                episode.begin()
+            else:
+                episode.resume(state["calls"], state["shown"])
+        except BaseException:
+            episode.close()
+            raise
+        return episode
 
     def _end(self) -> None:
         if self._episode is not None:
@@ -326,6 +342,13 @@ class AgentEnv(gymnasium.Env[dict[str, Any], Any]):
             info["success"] = info["is_success"] = record.success
         shown = record.observation
         return Observation(shown.text, plain(shown.data), None if shown.image is None else shown.image.copy()).to_dict(), info
+
+
+def _json(options: Mapping[str, Any]) -> dict[str, Any]:
+    try:
+        return dict(plain(dict(options)))
+    except TypeError as error:
+        raise ConfigurationError(f"reset options must be JSON values: {error}") from None
 
 
 def _range(difficulty: Sequence[float] | None) -> tuple[float, float] | None:

@@ -8,11 +8,12 @@ from typing import Any
 import orjson
 
 from agent_gym.core.action import ToolCall, parse_action
+from agent_gym.core.canonical import plain
 from agent_gym.core.observation import Observation, cut
 from agent_gym.core.record import StepRecord
 from agent_gym.core.session import Session
 from agent_gym.core.task import Task
-from agent_gym.core.tool import ToolResult, ToolSpec
+from agent_gym.core.tool import CallRecord, ToolResult, ToolSpec
 from agent_gym.core.verdict import Check, Ending
 from agent_gym.errors import InfrastructureError, InvalidAction
 from agent_gym.gateway import Gateway, Outcome
@@ -27,6 +28,7 @@ OVERREACH_COST = 0.1
 """What a call that was refused as ``forbidden`` costs; play goes on."""
 
 _NO_REWARD = {"outcome": 0.0, "violation": 0.0, "overreach": 0.0, "shaping": 0.0}
+_REASON_CHARS = 300
 _STARTED = Outcome(ToolResult(status="ok"), ())
 
 
@@ -95,8 +97,7 @@ class Episode:
     @property
     def terminated(self) -> bool:
         """Whether it ended by itself; ended otherwise, it was truncated."""
-        ending = self.record.ending
-        return ending is not None and (ending.terminates or (ending is Ending.STEP_LIMIT and self._terms.limit_is_terminal))
+        return self._terminates(self.record.ending)
 
     def begin(self) -> None:
         """Makes the first observation.
@@ -108,7 +109,12 @@ class Episode:
         observation, gaps = self._observe()
         self.record = self._record(None, _STARTED, observation, gaps, started)
 
-    def resume(self, calls: Sequence[Mapping[str, Any]], last: Mapping[str, Any] | None, potential: float) -> None:
+    def saved(self) -> dict[str, Any]:
+        """What `resume` needs beside the session's snapshot, as JSON values."""
+        record = self.record
+        return {"last": self.last, "potential": self.potential, "invalid": record.invalid, "reward_parts": record.reward_parts}
+
+    def resume(self, calls: Sequence[Mapping[str, Any]], saved: Mapping[str, Any]) -> None:
         """Takes up an episode whose session was restored from a snapshot.
 
         Raises:
@@ -117,11 +123,11 @@ class Episode:
         started = time.monotonic_ns()
         self.calls = [dict(call) for call in calls]
         self.steps = len(self.calls)
-        self.last = None if last is None else dict(last)
-        self.potential = potential
-        outcome = Outcome(ToolResult(status=self.last["status"] if self.last else "ok"), ())
+        self.last = None if saved["last"] is None else dict(saved["last"])
+        self.potential = saved["potential"]
+        outcome = Outcome(ToolResult(status=self.last["status"] if self.last else "ok"), (), saved["invalid"])
         observation, gaps = self._observe()
-        self.record = self._record(None, outcome, observation, gaps, started)
+        self.record = self._record(None, outcome, observation, gaps, started, parts=dict(saved["reward_parts"]))
 
     def step(self, action: Any) -> None:
         """Carries out one action; `record` then says what became of it."""
@@ -133,21 +139,24 @@ class Episode:
                 call = parse_action(action, self.tools)
                 outcome = self._gateway.call(call)
             except InvalidAction as error:
-                outcome = Outcome(ToolResult(status="invalid_arguments", content=str(error)), (), str(error))
-            self.calls.append({"invalid": outcome.invalid} if call is None else call.to_dict())
+                why = str(error).encode(errors="backslashreplace").decode()[:_REASON_CHARS]
+                outcome = Outcome(ToolResult(status="invalid_arguments", content=why), (), why)
+            self.calls.append({"invalid": outcome.invalid} if call is None else plain(call.to_dict()))
             self.last = _shown(call, outcome.result)
             ending, checks, grade_us = self._end()
             observation, gaps = self._observe()
+            parts = self._reward(outcome.result, ending)
+            self.record = self._record(call, outcome, observation, gaps, started, ending, parts, checks, grade_us)
         except InfrastructureError as error:
             self._fail(call, error, started)
-            return
-        parts = self._reward(outcome.result, ending)
-        self.record = self._record(call, outcome, observation, gaps, started, ending, parts, checks, grade_us)
 
     def close(self) -> None:
         """Closes the session; closing twice is fine."""
         self.session.close()
         self._gateway.close()
+
+    def _terminates(self, ending: Ending | None) -> bool:
+        return ending is not None and (ending.terminates or (ending is Ending.STEP_LIMIT and self._terms.limit_is_terminal))
 
     def _on_closing(self, call: ToolCall) -> ToolResult:
         self._closing = call
@@ -173,15 +182,16 @@ class Episode:
             parts["overreach"] = -OVERREACH_COST
         if self._terms.shaping:
             reached = list(self.session.milestones().values())
-            after = sum(reached) / len(reached) if reached and ending is None else 0.0
+            after = sum(reached) / len(reached) if reached and not self._terminates(ending) else 0.0
             parts["shaping"] = self._terms.gamma * after - self.potential
             self.potential = after
         return parts
 
     def _fail(self, call: ToolCall | None, error: InfrastructureError, started: int) -> None:
         """Ends the episode without blaming the agent: the last good observation stands, the reward is unknown."""
-        outcome = Outcome(ToolResult(status="unavailable", content="the environment itself failed"), ())
+        result = ToolResult(status="unavailable", content="the environment itself failed")
         told = f"{type(error).__name__}: {error}"
+        outcome = Outcome(result, () if call is None else (CallRecord(call=call, result=result, error=told),))
         before = self.record
         self.record = self._record(call, outcome, before.observation, before.gaps, started, Ending.INFRA_ERROR, error=told)
 

@@ -38,7 +38,7 @@ def make(
     Raises:
         ConfigurationError: A keyword, name or wrapper that does not exist or does not fit.
     """
-    if interface not in INTERFACES:
+    if not isinstance(interface, str) or interface not in INTERFACES:
         raise unknown("interface", interface, INTERFACES)
     kind = load_object(env)
     try:
@@ -47,6 +47,8 @@ def make(
         if "keyword argument" in str(error):
             raise ConfigurationError(f"{kind.__name__}: {str(error).rpartition(') ')[2] or error}") from error
         raise
+    if not isinstance(rich_wrappers, list | tuple):
+        raise ConfigurationError(f"rich_wrappers must be a list of pairs, got {rich_wrappers!r}")
     for pair in rich_wrappers:
         rich = _wrap(rich, pair)
     built = INTERFACES[interface](rich)
@@ -75,7 +77,10 @@ def _wrap(env: gymnasium.Env[Any, Any], pair: Sequence[Any]) -> gymnasium.Env[An
     wrapper = load_object(pair[0])
     if not (isinstance(wrapper, type) and issubclass(wrapper, gymnasium.Wrapper)):
         raise ConfigurationError(f"rich_wrappers: {pair[0]!r} is no gymnasium.Wrapper")
-    wrapped: gymnasium.Env[Any, Any] = wrapper(env, **pair[1])
+    try:
+        wrapped: gymnasium.Env[Any, Any] = wrapper(env, **pair[1])
+    except TypeError as error:
+        raise ConfigurationError(f"rich_wrappers: {pair[0]}: {error}") from error
     if not isinstance(wrapped.unwrapped, AgentEnv):
         raise ConfigurationError(f"rich_wrappers: {pair[0]!r} hides the environment inside it")
     return wrapped

@@ -1,15 +1,19 @@
 """What every environment promises: endings, rewards, deadlines, states, and clear errors. Tried on the small environment."""
 
+import dataclasses
+import pickle
 import time
 from typing import Any
 
 import gymnasium as gym
 import pytest
 
-from agent_gym.core import Ending, ToolCall
-from agent_gym.errors import ConfigurationError, InvalidAction, ResetNeeded
+from agent_gym.core import Ending, Observation, Session, Snapshot, Task, ToolCall, ToolResult
+from agent_gym.errors import ConfigurationError, InfrastructureError, InvalidAction, ResetNeeded
 from agent_gym.factory import make
+from agent_gym.gateway import Gateway
 from agent_gym.interface import Interface
+from agent_gym.testing.small import _DEFECTS, SmallTask, _SmallSession
 
 SMALL = "agent_gym.testing.small:SmallTask"
 
@@ -193,6 +197,10 @@ def test_options_choose_the_episode_and_nothing_else() -> None:
         ({"difficulty": [0.9, 0.1]}, "no range within"),
         ({"difficulty": 3}, "two numbers"),
         ({"shaping": "sugar"}, "unknown shaping 'sugar'"),
+        ({"gamma": "x"}, "gamma must be in"),
+        ({"interface": ["text"]}, "unknown interface"),
+        ({"rich_wrappers": 5}, "must be a list of pairs"),
+        ({"rich_wrappers": [["gymnasium.wrappers:TimeLimit", {"steps": 1}]]}, "rich_wrappers: gymnasium.wrappers:TimeLimit: "),
         ({"gamma": 1.5}, r"gamma must be in \(0, 1\], got 1.5"),
         ({"call_timeout_s": 0}, "call_timeout_s must be above 0"),
         ({"render_mode": "hologram"}, "unknown render_mode 'hologram'"),
@@ -214,6 +222,8 @@ def test_a_keyword_that_does_not_fit_is_named(keywords: dict[str, Any], says: st
         ({"colour": 1}, "unknown reset option 'colour'"),
         ({"split": "holiday"}, "unknown split 'holiday'"),
         ({"task_id": "x"}, "unknown task 'x'"),
+        ({"task_id": 5}, "must be a task's id, got 5"),
+        ({"difficulty": [object(), 1]}, "difficulty"),
     ],
 )
 def test_a_reset_option_that_does_not_fit_is_named(options: dict[str, Any], says: str) -> None:
@@ -237,7 +247,7 @@ def test_an_index_that_stands_for_nothing_is_an_invalid_action() -> None:
     env = small(interface="array")
     env.reset(seed=0)
     count = int(env.action_masks().sum())  # type: ignore[attr-defined]
-    for index in (count, 63, -1, 64, 2.0, "one", None):
+    for index in (count, 63, -1, 64, 2.0, "one", None, 10**5_000):
         _, reward, terminated, truncated, info = env.step(index)
         assert (reward, terminated, info["invalid_action"]) == (0.0, False, True)
         if truncated:
@@ -265,3 +275,127 @@ def test_a_large_result_is_cut_and_said_so(monkeypatch: pytest.MonkeyPatch) -> N
     observation, *_, info = env.step({"name": "finish", "arguments": {"answer": "ä" * 1_000}})
     assert info["gaps"] == ["text_cut"]
     assert len(observation["text"].encode()) <= 500
+
+
+class _Breaking(_SmallSession):
+    """Fails, or gives nonsense, where it is told to."""
+
+    where = ""
+
+    def observe(self) -> Observation:
+        if self.where == "observe":
+            raise InfrastructureError("planted")
+        return super().observe()
+
+    def digest(self) -> str:
+        if self.where == "digest":
+            raise InfrastructureError("planted")
+        return super().digest()
+
+    def call(self, call: ToolCall, deadline: float) -> Any:
+        gives: dict[str, Any] = {
+            "set": ToolResult(status="ok", structured={"a": {1, 2}}),
+            "surrogate": ToolResult(status="ok", content="bad \udce9"),
+            "nothing": None,
+        }
+        if self.where == "exit":
+            raise SystemExit(3)
+        if self.where == "socket":
+            raise TimeoutError("timed out")
+        if self.where == "unprintable":
+            raise OSError("bad \udce9")
+        return gives[self.where] if self.where in gives else super().call(call, deadline)
+
+
+class _BreakingTask(SmallTask):
+    def open(self, task: Task, seed: int, snapshot: Snapshot | None = None) -> Session:  # noqa: ARG002 - nothing is drawn
+        return _Breaking(task, self._tools, snapshot)
+
+
+@pytest.fixture
+def breaking(monkeypatch: pytest.MonkeyPatch) -> Interface:
+    monkeypatch.setattr("agent_gym.factory.load_object", lambda _: _BreakingTask)
+    monkeypatch.setattr(_Breaking, "where", "")
+    return make(env="planted:Task", interface="text")
+
+
+@pytest.mark.parametrize(
+    ("where", "status"),
+    [("set", "malformed"), ("surrogate", "ok"), ("nothing", "malformed"), ("exit", "error"), ("socket", "error"), ("unprintable", "error")],
+)
+def test_whatever_a_tool_gives_or_raises_is_a_result(breaking: Interface, where: str, status: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    breaking.reset(seed=0)
+    monkeypatch.setattr(_Breaking, "where", where)
+    observation, *_, info = breaking.step("look(1)")
+    assert info["status"] == status
+    assert breaking.observation_space.contains(observation)
+    if status == "error":
+        assert "Traceback" in breaking.last_record.attempts[0].error
+
+
+@pytest.mark.parametrize("where", ["observe", "digest"])
+def test_an_engine_that_fails_anywhere_in_a_step_ends_it_as_infra_error(
+    breaking: Interface, where: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    breaking.reset(seed=0)
+    monkeypatch.setattr(_Breaking, "where", where)
+    *_, truncated, info = breaking.step("look(1)")
+    assert (truncated, info["ending"], info["reward_valid"]) == (True, "infra_error", False)
+    assert breaking.last_record.attempts[0].call == ToolCall("look", {"room": 1})
+    with pytest.raises(ConfigurationError, match="no state to go back to"):
+        breaking.get_state()
+
+
+def test_a_reset_that_fails_leaves_no_half_built_episode(breaking: Interface, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_Breaking, "where", "observe")
+    with pytest.raises(InfrastructureError):
+        breaking.reset(seed=0)
+    with pytest.raises(ResetNeeded):
+        breaking.step("look(1)")
+    monkeypatch.setattr(_Breaking, "where", "")
+    assert breaking.reset(seed=0)[1]["status"] == "ok"
+
+
+def test_a_state_with_a_piece_missing_is_refused_and_changes_nothing() -> None:
+    env = small()
+    env.reset(seed=0)
+    state = env.get_state()
+    del state["shown"]
+    with pytest.raises(ConfigurationError, match=r"missing \['shown'\]"):
+        env.set_state(state)
+    assert env.step("look(1)")[4]["status"] == "ok"
+
+
+def test_a_write_that_times_out_has_an_unknown_outcome() -> None:
+    env = small(call_timeout_s=0.1)
+    env.reset(seed=0)
+    spec = dataclasses.replace(_DEFECTS["sleep_for_ever"], annotations={})
+    gateway = Gateway(_SmallSession(env.task, [spec], None), call_timeout_s=0.1)
+    assert gateway.call(ToolCall("sleep_for_ever")).result.status == "outcome_unknown"
+    gateway.close()
+
+
+@pytest.mark.parametrize("interface", ["text", "array"])
+def test_a_time_limit_inside_goes_back_with_the_state(interface: str) -> None:
+    env = small(interface=interface, rich_wrappers=[["gymnasium.wrappers:TimeLimit", {"max_episode_steps": 3}]])
+    env.reset(seed=0)
+    action = 0 if interface == "array" else "look(1)"
+    env.step(action)
+    state = env.get_state()
+    env.step(action)
+    copy = pickle.loads(pickle.dumps(env))
+    assert copy.step(action)[3] is True
+    env.set_state(state)
+    assert env.step(action)[3] is False
+    *_, truncated, info = env.step(action)
+    assert (truncated, info["ending"], info["success"]) == (True, "step_limit", False)
+
+
+def test_a_restored_state_tells_what_the_original_told() -> None:
+    env = small()
+    env.reset(seed=0)
+    told = env.step("nonsense")
+    observation, info = env.set_state(env.get_state())
+    assert (observation, info) == (told[0], told[4])
+    with pytest.raises(ConfigurationError, match="another interface"):
+        small(interface="array").set_state(env.get_state())

@@ -61,13 +61,16 @@ class RecordTrajectory(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorA
         inner = _innermost(env)
         if "last_record" not in dir(inner):  # which asks for no value: before the first reset there is none
             raise ConfigurationError(f"{type(inner).__name__} offers no last_record, so there is nothing to record; wrap an AgentEnv")
-        self._inner = inner
         self._store = TrajectoryStore(store)
         self._run_id = run_id
         self._source, self._policy_id = source, policy_id
         self._recorder: Recorder | None = None
         self._notes: dict[str, Any] = {}
         self._columns: dict[str, Any] = {}
+
+    @property
+    def _inner(self) -> Any:
+        return _innermost(self.env)
 
     @property
     def episode_id(self) -> str | None:

@@ -2,10 +2,8 @@
 
 from typing import Annotated
 
-import gymnasium
 import typer
 
-import agent_gym
 from agent_gym.cli.output import JsonOption, SetOption, bar, console, parse_settings, print_json, table
 from agent_gym.evaluation.admission import BOUNDS, admit
 
@@ -29,7 +27,6 @@ def tasks(
     as_json: JsonOption = False,
 ) -> None:
     """Check that no family can be gamed: what scripted policies score on it, beside what they may."""
-    gymnasium.register_envs(agent_gym)
     with bar("playing") as progress:
         rows = admit(
             env_id,

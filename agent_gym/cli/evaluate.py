@@ -6,7 +6,6 @@ from typing import Annotated, Any
 import gymnasium
 import typer
 
-import agent_gym
 from agent_gym.cli.output import JsonOption, SeedOption, SetOption, StoreOption, bar, console, parse_settings, print_json, table
 from agent_gym.evaluation import evaluate as run_evaluation
 from agent_gym.policies import load
@@ -26,7 +25,6 @@ def evaluate(
     as_json: JsonOption = False,
 ) -> None:
     """Measure a policy, with intervals, by family."""
-    gymnasium.register_envs(agent_gym)
     keywords = parse_settings(settings)
     made = gymnasium.make(env_id, interface="text", disable_env_checker=True, **{"split": split, **keywords})
     try:

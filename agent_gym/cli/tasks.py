@@ -5,7 +5,6 @@ from typing import Annotated
 import gymnasium
 import typer
 
-import agent_gym
 from agent_gym.cli.output import JsonOption, SetOption, console, parse_settings, print_json, table
 from agent_gym.core.canonical import pretty
 from agent_gym.core.task import TaskSet
@@ -56,7 +55,6 @@ def count(env_id: EnvArgument, settings: SetOption = None, as_json: JsonOption =
 
 
 def _tasks(env_id: str, settings: list[str] | None) -> TaskSet:
-    gymnasium.register_envs(agent_gym)
     env = gymnasium.make(env_id, interface="text", disable_env_checker=True, **parse_settings(settings))
     tasks: TaskSet = env.get_wrapper_attr("tasks")
     env.close()

@@ -13,10 +13,16 @@ from agent_gym.errors import InvalidAction
 if TYPE_CHECKING:
     from agent_gym.core.tool import ToolSpec
 
-__all__ = ["MAX_ACTION_CHARS", "ToolCall", "parse_action"]
+__all__ = ["ToolCall", "parse_action"]
 
 MAX_ACTION_CHARS = 1_000_000
-"""The longest action text that is read, in characters; a longer one is an invalid action."""
+"""The longest JSON text that is read as an action, in characters; a longer one is an invalid action."""
+MAX_CALL_CHARS = 100_000
+"""The same for function-call text, which takes longer to read."""
+MAX_NAME_CHARS = 64
+"""The longest tool name."""
+MAX_DEPTH = 64
+"""How deep arguments may nest."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,14 +63,25 @@ def parse_action(action: object, tools: Sequence["ToolSpec"] = ()) -> ToolCall:
     """
     if isinstance(action, InvalidAction):
         raise action
+    try:
+        return _read(action, tools)
+    except InvalidAction:
+        raise
+    except Exception as error:  # noqa: BLE001 - an action may be any object, whose methods may do anything
+        raise InvalidAction(f"action: a {type(action).__name__} that cannot be read: {type(error).__name__}") from None
+
+
+def _read(action: object, tools: Sequence["ToolSpec"]) -> ToolCall:
     if isinstance(action, ToolCall):
         return _checked(action.name, action.arguments)
-    if isinstance(action, str):
-        if len(action) > MAX_ACTION_CHARS:
-            raise InvalidAction(f"action: {len(action)} characters, at most {MAX_ACTION_CHARS} are read")
-        text = action.strip()
-        return _from_mapping(_json(text, "action")) if text.startswith("{") else _from_call_text(text, tools)
-    return _from_mapping(action)
+    if not isinstance(action, str):
+        return _from_mapping(action)
+    text = str.strip(action)
+    is_json = text.startswith("{")
+    limit = MAX_ACTION_CHARS if is_json else MAX_CALL_CHARS
+    if len(text) > limit:
+        raise InvalidAction(f"action: {len(text)} characters, at most {limit} are read")
+    return _from_mapping(_json(text, "action")) if is_json else _from_call_text(text, tools)
 
 
 def _json(text: str, where: str) -> Any:
@@ -79,7 +96,7 @@ def _from_mapping(action: object) -> ToolCall:
         raise InvalidAction(f"action: a {type(action).__name__} is not a tool call; give a name and arguments")
     extra = set(action) - {"name", "arguments"}
     if extra:
-        raise InvalidAction(f"action: unexpected key {sorted(map(repr, extra))[0]}; a tool call has name and arguments")
+        raise InvalidAction(f"action: unexpected key {sorted(map(repr, extra))[0][:80]}; a tool call has name and arguments")
     if "name" not in action:
         raise InvalidAction("action.name: missing")
     arguments = action.get("arguments", {})
@@ -93,10 +110,24 @@ def _checked(name: object, arguments: object) -> ToolCall:
         raise InvalidAction(f"action.name: {type(name).__name__} is not a string")
     if not isinstance(arguments, Mapping):
         raise InvalidAction(f"action.arguments: {type(arguments).__name__} is not an object")
+    if len(name) > MAX_NAME_CHARS:
+        raise InvalidAction(f"action.name: {len(name)} characters, a tool's name has at most {MAX_NAME_CHARS}")
+    if _depth(arguments) > MAX_DEPTH:
+        raise InvalidAction(f"action.arguments: nested deeper than {MAX_DEPTH}")
     try:
         return ToolCall(plain(name), plain(dict(arguments)))
     except (TypeError, RecursionError) as error:
         raise InvalidAction(f"action: not plain JSON: {error}") from None
+
+
+def _depth(value: object) -> int:
+    """How deep a value nests, counted no further than it matters."""
+    depth, level = 0, [value]
+    while level and depth <= MAX_DEPTH:
+        depth += 1
+        parts = [list(part.values()) if isinstance(part, Mapping) else part for part in level if isinstance(part, Mapping | list | tuple)]
+        level = [inner for part in parts for inner in part]
+    return depth
 
 
 def _from_call_text(text: str, tools: Sequence["ToolSpec"]) -> ToolCall:

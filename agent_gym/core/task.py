@@ -96,7 +96,7 @@ class TaskSet(ABC):
             ConfigurationError: A name that does not exist, or nothing left.
         """
         for name, names in (("families", families), ("task_ids", task_ids)):
-            if names is not None and (isinstance(names, str) or not all(isinstance(part, str) for part in names)):
+            if names is not None and not (isinstance(names, list | tuple) and all(isinstance(part, str) for part in names)):
                 raise ConfigurationError(f"{name} must be a list of names, got {names!r}")
         if task_ids is not None:
             by_family: dict[str, list[str]] = {}

@@ -46,8 +46,8 @@ class ToolSpec:
             (``order_id``, ``email``), by which candidates are filled.
         output_schema: A JSON Schema of the structured result, or None where it is free.
         annotations: MCP's hints: ``readOnlyHint``, ``destructiveHint``, ``idempotentHint``, ``openWorldHint``.
-        may_block: Whether the call can wait for something outside (a sleep, a socket); then it runs on a worker thread, so
-            that a deadline can leave it behind.
+        may_block: Whether the call could outlast its deadline (a sleep, a socket, somebody's code); then it runs on a worker thread,
+            so that the deadline can leave it behind. False is a promise that `Session.call` itself keeps the deadline.
     """
 
     name: str
@@ -55,7 +55,7 @@ class ToolSpec:
     parameters: Mapping[str, Any] = field(default_factory=lambda: {"type": "object", "properties": {}, "additionalProperties": False})
     output_schema: Mapping[str, Any] | None = None
     annotations: Mapping[str, Any] = field(default_factory=dict)
-    may_block: bool = False
+    may_block: bool = True
 
     def __post_init__(self) -> None:
         if not _NAME.fullmatch(self.name):

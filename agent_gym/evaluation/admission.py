@@ -25,7 +25,8 @@ BOUNDS: dict[str, tuple[float, float]] = {
     "random": (0.0, 0.05),
     "heuristic": (0.0, 0.8),
 }
-"""Lowest and highest success rate that each policy may have on a family (``refuse-always``: of tasks that must not be refused)."""
+"""Lowest and highest success rate that each policy may have on a family. Refusing at once earns nothing even where refusing is right:
+the record that shows why was not read."""
 
 
 @dataclass(frozen=True)

@@ -75,14 +75,16 @@ def evaluate(
     """
     if batch < 1 or (episodes is not None and episodes < 1):
         raise ConfigurationError(f"batch and episodes must be at least 1, got {batch} and {episodes}")
+    for keyword, instead in (("interface", "the policy decides on it"), ("split", "give it as split=")):
+        if (env_kwargs or {}).get(keyword, split if keyword == "split" else None) != (split if keyword == "split" else None):
+            raise ConfigurationError(f"env_kwargs: {keyword!r} cannot be set; {instead}")
     with ExitStack() as stack:
         run = _open(store, stack, policy, env_id, seed)
 
         def make() -> RecordTrajectory:
-            name = env_id if ":" in env_id or env_id in gymnasium.registry else f"agent_gym:{env_id}"
             source = "oracle" if policy.name == "oracle" else "policy"
             keywords = {"split": split, **(env_kwargs or {})}
-            env = gymnasium.make(name, interface=policy.interface, disable_env_checker=True, **keywords)
+            env = gymnasium.make(env_id, interface=policy.interface, disable_env_checker=True, **keywords)
             recorded = RecordTrajectory(env, run, source=source, policy_id=policy.name)
             stack.callback(recorded.close)
             return recorded
@@ -132,7 +134,7 @@ def _schedule(
 
 
 def _names(wanted: str | Path | Sequence[str]) -> list[str]:
-    if isinstance(wanted, Path) or (isinstance(wanted, str) and Path(wanted).is_file()):
+    if isinstance(wanted, Path) or (isinstance(wanted, str) and len(wanted) < 1_000 and Path(wanted).is_file()):
         try:
             wanted = Path(wanted).read_text(encoding="utf-8").splitlines()
         except (OSError, UnicodeDecodeError) as error:

@@ -1,5 +1,6 @@
 """The boundary before every tool: look the tool up, check the arguments once, bound the time, keep the log."""
 
+import dataclasses
 import functools
 import time
 import traceback
@@ -11,10 +12,11 @@ import jsonschema
 import orjson
 
 from agent_gym.core.action import ToolCall
+from agent_gym.core.canonical import plain
 from agent_gym.core.session import Session
 from agent_gym.core.tool import CallRecord, ToolResult, ToolSpec
 from agent_gym.errors import InfrastructureError
-from agent_gym.gateway.worker import Abandoned, Worker
+from agent_gym.gateway.worker import Abandoned, Interrupted, Worker
 
 __all__ = ["Gateway", "Outcome"]
 
@@ -79,6 +81,7 @@ class Gateway:
             return Outcome(result, (CallRecord(call=call, result=result, valid=False, effect=effect),), message)
         started = time.monotonic_ns()
         result, error = (handler(call), "") if handler else self._attempt(spec, call)
+        result = _plain(result)
         record = CallRecord(
             call=call,
             result=result,
@@ -108,11 +111,23 @@ class Gateway:
             return self._worker.run(job, self._call_timeout_s, self._session.interrupt, _GRACE_S), ""
         except InfrastructureError:
             raise
-        except (TimeoutError, Abandoned):
-            return ToolResult(status="timeout", content=f"{call.name} did not answer within {self._call_timeout_s:g} s"), ""
-        except Exception as error:  # noqa: BLE001 - a tool may raise anything; it is told to the agent and logged in full
+        except (Interrupted, Abandoned):
+            content = f"{call.name} did not answer within {self._call_timeout_s:g} s"
+            return ToolResult(status="timeout" if spec.read_only else "outcome_unknown", content=content), ""
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - a tool may raise anything; it is told to the agent and logged in full
             content = f"{call.name} failed: {type(error).__name__}: {error}"[:_MESSAGE_CHARS]
             return ToolResult(status="error", content=content), traceback.format_exc()
+
+
+def _plain(result: ToolResult) -> ToolResult:
+    """The result with nothing in it but JSON values and encodable text; ``malformed`` if the tool gave anything else."""
+    if not isinstance(result, ToolResult):
+        return ToolResult(status="malformed", content=f"the tool gave a {type(result).__name__} instead of a result")
+    content = result.content.encode(errors="backslashreplace").decode()
+    try:
+        return dataclasses.replace(result, content=content, structured=plain(result.structured))
+    except (TypeError, RecursionError) as error:
+        return ToolResult(status="malformed", content=f"the tool's result is no JSON value: {error}"[:_MESSAGE_CHARS])
 
 
 def _first_fault(spec: ToolSpec, arguments: Mapping[str, Any]) -> str:

@@ -5,7 +5,11 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-__all__ = ["Abandoned", "Worker"]
+__all__ = ["Abandoned", "Interrupted", "Worker"]
+
+
+class Interrupted(Exception):
+    """The call had to be interrupted, and stopped."""
 
 
 class Abandoned(Exception):
@@ -38,7 +42,7 @@ class Worker:
             What the function returned.
 
         Raises:
-            TimeoutError: It had to be interrupted, and stopped.
+            Interrupted: It had to be interrupted, and stopped.
             Abandoned: It had to be interrupted and did not stop, now or earlier.
             Exception: Whatever the function raised.
         """
@@ -58,7 +62,7 @@ class Worker:
             except queue.Empty:
                 self.abandoned = True
                 raise Abandoned from None
-            raise TimeoutError from None
+            raise Interrupted from None
         if error is not None:
             raise error
         return value

@@ -9,7 +9,7 @@ from gymnasium.spaces import Box, Dict, Discrete
 from numpy.typing import NDArray
 
 from agent_gym.core.action import ToolCall
-from agent_gym.errors import InvalidAction
+from agent_gym.errors import ConfigurationError, InvalidAction
 from agent_gym.interface.base import Interface
 from agent_gym.interface.candidates import Toolbox
 from agent_gym.interface.features import CANDIDATE_SIZE, CANDIDATES, DATA_SIZE, TEXT_SIZE, Encoder
@@ -51,7 +51,7 @@ class ArrayInterface(Interface):
     def step(self, action: Any) -> tuple[dict[str, Any], float, bool, bool, dict[str, Any]]:
         """Carries out the candidate of that index; see `AgentEnv.step`."""
         observation, reward, terminated, truncated, info = self.rich.step(self.call_of(action))
-        return self._encode(observation["data"], info), float(reward), terminated, truncated, info
+        return self._encode(observation["data"], info), float(reward), terminated, truncated, self._with_ending(info, truncated)
 
     def action_masks(self) -> NDArray[np.bool_]:
         """Which indices stand for a candidate: ``bool[K]`` (the name that SB3's MaskablePPO looks for)."""
@@ -62,11 +62,14 @@ class ArrayInterface(Interface):
         if isinstance(action, np.ndarray) and action.size == 1:
             action = action.item()
         if isinstance(action, bool) or not isinstance(action, int | np.integer):
-            return InvalidAction(f"action: {type(action).__name__} {str(action)[:40]!r} is no index; give one below {CANDIDATES}")
+            return InvalidAction(f"action: a {type(action).__name__} is no index; give one below {CANDIDATES}")
+        index = int.__index__(action) if isinstance(action, int) else int(action)
         calls = self._encoder.calls if self._encoder is not None else []
-        if not 0 <= action < len(calls):
-            return InvalidAction(f"action: index {action} stands for no candidate; there are {len(calls)}")
-        return calls[int(action)]
+        if not 0 <= index < len(calls):
+            return InvalidAction(
+                f"action: index {index if abs(index) < 10**6 else '(huge)'} stands for no candidate; there are {len(calls)}"
+            )
+        return calls[index]
 
     @property
     def candidates(self) -> tuple[ToolCall, ...]:
@@ -79,6 +82,8 @@ class ArrayInterface(Interface):
 
     def set_state(self, state: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
         """Goes back to a state of `get_state`; gives the observation and info there."""
+        if not state.get("seen"):
+            raise ConfigurationError("a state of another interface: the array interface needs what was seen so far")
         _, info = super().set_state(state)
         self._begin()
         *earlier, newest = state["seen"]

@@ -1,9 +1,10 @@
 """What both interfaces share: an environment of its own around the rich one, whose extras stay reachable."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import gymnasium
+from gymnasium.wrappers import TimeLimit
 
 from agent_gym.agent_env import AgentEnv
 from agent_gym.core.action import ToolCall
@@ -11,6 +12,7 @@ from agent_gym.core.observation import Observation
 from agent_gym.core.record import StepRecord
 from agent_gym.core.task import Task, TaskSet
 from agent_gym.core.tool import ToolSpec
+from agent_gym.core.verdict import Ending
 
 __all__ = ["Interface"]
 
@@ -82,12 +84,21 @@ class Interface(gymnasium.Env[Any, Any]):
         return self._inner.oracle(observations)
 
     def get_state(self) -> dict[str, Any]:
-        """The episode's state as JSON values."""
-        return self._inner.get_state()
+        """The episode's state as JSON values. Of the wrappers inside it holds the steps that a ``TimeLimit`` has counted."""
+        limits = [wrapper._elapsed_steps for wrapper in self._wrappers() if isinstance(wrapper, TimeLimit)]
+        return {**self._inner.get_state(), "time_limits": limits}
 
     def set_state(self, state: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
-        """Goes back to a state of `get_state`; gives the observation and info there."""
-        return self._inner.set_state(state)
+        """Goes back to a state of `get_state`; gives the observation and info there.
+
+        Raises:
+            ConfigurationError: It is no such state.
+        """
+        result = self._inner.set_state(state)
+        limits = [wrapper for wrapper in self._wrappers() if isinstance(wrapper, TimeLimit)]
+        for wrapper, elapsed in zip(limits, state.get("time_limits", ()), strict=False):
+            wrapper._elapsed_steps = elapsed
+        return result
 
     def full_reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         """`reset`, after every cache has been emptied."""
@@ -95,10 +106,24 @@ class Interface(gymnasium.Env[Any, Any]):
         self._inner.clear_caches()
         return self.reset(seed=seed, options=options)
 
+    @staticmethod
+    def _with_ending(info: dict[str, Any], truncated: bool) -> dict[str, Any]:
+        """The info; a truncation that a wrapper inside made, without an ending, counts as the step limit."""
+        if truncated and not info["ending"]:
+            info |= {"ending": "step_limit", "success": False, "is_success": False}
+        return info
+
+    def _wrappers(self) -> Iterator[gymnasium.Wrapper[Any, Any, Any, Any]]:
+        """The wrappers inside, outermost first."""
+        env = self.rich
+        while isinstance(env, gymnasium.Wrapper):
+            yield env
+            env = env.env
+
     def __reduce__(self) -> tuple[Any, ...]:
         if self.rebuild is None:
             raise TypeError("only an environment made by gymnasium.make can be pickled")
-        running = self._inner.running
+        running = self._inner.running and self.last_record.ending is not Ending.INFRA_ERROR
         kept = {"spec": self.spec, "np_random": self._np_random, "np_random_seed": self._np_random_seed}
         return _restore, (self.rebuild, self.get_state() if running else None, kept)
 

@@ -98,6 +98,8 @@ class Memory:
         self.tool_calls: dict[str, int] = {}
         """How often each tool was called."""
         self.statuses: list[str] = []
+        self.cut = False
+        """Whether a tool ever had so many combinations that some were left out."""
         self.newest: tuple[str, ...] = ()
         """The words of the newest result."""
         self._subjects: set[Entity] = set()
@@ -225,6 +227,7 @@ class Memory:
                         grown.append(({**arguments, name: value}, entities))
                     elif all(self._hang_together(entity, other) for other in entities.values()):
                         grown.append(({**arguments, name: value}, {**entities, name: entity}))
+            self.cut |= len(grown) > _MAX_COMBINATIONS
             partial = grown[:_MAX_COMBINATIONS]
         known = self._known[tool]
         for arguments, entities in partial:

@@ -143,6 +143,8 @@ class Encoder:
             kept = np.sort(ranked[:CANDIDATES])
             calls, offered = [calls[i] for i in kept], offered[kept]
             self.gaps = ("candidates_cut",)
+        elif self.memory.cut:
+            self.gaps = ("candidates_cut",)
         rows = np.zeros((CANDIDATES, CANDIDATE_SIZE), np.float32)
         rows[: len(calls)] = offered
         mask = np.zeros(CANDIDATES, np.int8)

@@ -29,4 +29,4 @@ class TextInterface(Interface):
     def step(self, action: Any) -> tuple[dict[str, Any], float, bool, bool, dict[str, Any]]:
         """Carries out one action; see `AgentEnv.step`."""
         observation, reward, terminated, truncated, info = self.rich.step(action)
-        return observation, float(reward), terminated, truncated, info
+        return observation, float(reward), terminated, truncated, self._with_ending(info, truncated)

@@ -85,6 +85,7 @@ class _SmallSession(Session):
 
     def _misbehave(self, name: str) -> ToolResult:
         if name == "sleep_for_ever":
+            self._stop.clear()
             self._stop.wait()
             return ToolResult(status="ok")
         if name == "sleep_deaf":

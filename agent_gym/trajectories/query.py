@@ -43,7 +43,10 @@ def query(root: Path, sql: str, parameters: Iterable[Any] = (), run_id: str | No
             else:
                 connection.register(f"no_{table}", schema.append(_RUN_ID).empty_table())
                 source = f"no_{table}"
-            connection.execute(f"CREATE VIEW {table} AS SELECT {shown} FROM {source}")
+            try:
+                connection.execute(f"CREATE VIEW {table} AS SELECT {shown} FROM {source}")
+            except duckdb.Error as error:
+                raise StoreError(f"{root}: a file of {table} cannot be read: {error}") from error
         try:
             answer = connection.execute(sql, list(parameters))
             names = [column[0] for column in answer.description or ()]

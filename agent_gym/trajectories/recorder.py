@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import orjson
 
 from agent_gym.core.canonical import dumps
@@ -56,7 +57,7 @@ class Recorder:
         self._writer = ""
         self._segment = 0
         self._count = 0
-        self._next_step: int | None = None
+        self._next_step: tuple[tuple[int, int, str], int] | None = None
         self.episode_id: str | None = None
 
     def reset(self, record: StepRecord) -> str:
@@ -70,7 +71,7 @@ class Recorder:
         """
         header = self._opened(record.task, record.root_seed, record.episode, record.options)
         self._open_log().append({"episode": header, "step": _row(record)})
-        self._next_step = record.step + 1
+        self._next_step = (_place(record), record.step + 1)
         return str(self.episode_id)
 
     def step(
@@ -105,7 +106,8 @@ class Recorder:
             return
         if self._pid != os.getpid():
             return  # the rest of an episode that a forked child inherited
-        if record.step != self._next_step:  # set_state went elsewhere: what follows is an episode of its own, without a row 0
+        # set_state, or a reset below, went elsewhere: what follows is an episode of its own, without a row 0
+        if (_place(record), record.step) != self._next_step:
             parent = self.episode_id
             self._open_log().append({"episode": self._opened(record.task, record.root_seed, record.episode, record.options, parent)})
         row = _row(record)
@@ -120,8 +122,10 @@ class Recorder:
             row["status"] = record.result.status
         if isinstance(given, str):
             row["given"] = given
-        elif hasattr(given, "__index__"):
-            row["given"] = str(given.__index__())
+        elif isinstance(given, np.integer) or (isinstance(given, np.ndarray) and given.size == 1):
+            row["given"] = str(given.item())
+        elif type(given) is int and abs(given) < 2**63:
+            row["given"] = str(given)
         if notes:
             row |= notes
         entry: dict[str, Any] = {"step": row, "calls": _calls(record)}
@@ -131,7 +135,7 @@ class Recorder:
             entry["end"] = _end(record, ended, record.success if success is None else success)
         log = self._open_log()
         log.append(entry)
-        self._next_step = record.step + 1
+        self._next_step = (_place(record), record.step + 1)
         if terminated or truncated:
             self._next_step = None
             if log.size > ROTATE_BYTES:
@@ -198,6 +202,11 @@ class Recorder:
                 "max_steps": task.max_steps,
             }
         return header
+
+
+def _place(record: StepRecord) -> tuple[int, int, str]:
+    """Which episode of its environment a step belongs to."""
+    return record.root_seed, record.episode, record.task.id
 
 
 def _now_us() -> int:

@@ -155,8 +155,7 @@ def _new_model(config: TrainConfig, envs: DummyVecEnv) -> OnPolicyAlgorithm:
 
 
 def _make_env(config: TrainConfig, store: Run | None, source: str) -> gymnasium.Env[Any, Any]:
-    name = config.env_id if ":" in config.env_id or config.env_id in gymnasium.registry else f"agent_gym:{config.env_id}"
-    env = gymnasium.make(name, disable_env_checker=True, **{"split": "train", **config.env_kwargs})
+    env = gymnasium.make(config.env_id, disable_env_checker=True, **{"split": "train", **config.env_kwargs})
     if store is None:
         return env
     return RecordTrajectory(env, store, source=source, policy_id="oracle" if source == "oracle" else config.algo)

@@ -2,7 +2,7 @@
 
 import importlib
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from agent_gym.agent_env import AgentEnv
 from agent_gym.core import Session, Snapshot, Task, ToolCall
@@ -69,15 +69,21 @@ class ToolTask(AgentEnv):
     Splits: ``train`` (2,000 tasks a family), ``validation`` (100) and ``test`` (200), both in wordings held out from training,
     and ``synonyms`` (100), where other verbs are used. No split shares a database with another.
 
+    ``info`` names task and family for reports; a policy acts on observations alone.
+
     ## Versions
-    - v0: first version.
+    - 1: the first.
 
     Args:
         worlds: Names of worlds; all by default.
         **keywords: Those of `AgentEnv`.
     """
 
+    version: ClassVar[str] = "1"
+
     def __init__(self, *, worlds: Sequence[str] | None = None, **keywords: Any) -> None:
+        if isinstance(worlds, str):
+            raise ConfigurationError(f"worlds must be a list of names, got {worlds!r}")
         kinds = [_load(name) for name in (WORLDS if worlds is None else worlds)]
         self._tasks = WorldTaskSet(kinds)
         tools = {spec.name: spec for kind in kinds for spec in kind.tools}

@@ -21,6 +21,16 @@ CLICK = ToolSpec(
 )
 
 
+NESTED: list[Any] = []
+for _ in range(200):
+    NESTED = [NESTED]
+
+
+class Hostile(dict[str, Any]):
+    def get(self, key: str, default: Any = None) -> Any:  # noqa: ARG002 - dict's own signature
+        raise ZeroDivisionError
+
+
 @pytest.mark.parametrize(
     "action",
     [
@@ -57,7 +67,12 @@ def test_every_way_of_writing_a_call_is_read(action: Any) -> None:
         ("click(__import__('os'))", "cannot be read as a call"),
         ("os.system('ls')", "neither a JSON object nor one call"),
         ("click(" + "(" * 5_000 + ")", "cannot be read as a call"),
-        ("x" * 1_000_001, "1000001 characters"),
+        ("x" * 100_001, "100001 characters"),
+        ("{" + "x" * 1_000_000, "1000001 characters"),
+        ({"name": "x" * 65}, "action.name: 65 characters"),
+        ({"name": "click", "arguments": {"element": NESTED}}, "nested deeper than 64"),
+        (Hostile({"name": "click"}), "a Hostile that cannot be read: ZeroDivisionError"),
+        ({"name": "click", "k" * 1_000: 1}, "unexpected key"),
         ({"name": "click", "arguments": {"element": object()}}, "not plain JSON"),
         ({"name": "click", "arguments": {"element": 10**30}}, "not plain JSON"),
         ({"name": "click", "arguments": {"element": "\ud800"}}, "not plain JSON"),

@@ -123,7 +123,7 @@ def test_calling_everything_with_everything_read_does_not_succeed(family: str) -
 
 def test_a_refusal_needs_the_record_that_shows_it_and_the_right_reason() -> None:
     reasons: Counter[str] = Counter()
-    for task in sample("retail/refuse", "train", 60):
+    for task in sample("retail/refuse", "train", 120):
         episode = Episode(task)
         while (call := episode.oracle()).name != "refuse":
             episode.step(call)

@@ -1,5 +1,6 @@
 """RecordTrajectory: sees everything, changes nothing, works wherever environments run."""
 
+import contextlib
 import json
 import pickle
 import subprocess
@@ -227,3 +228,42 @@ def test_a_tool_call_needs_no_copy_of_what_was_given(tmp_path: Path) -> None:
     env.step(ToolCall("look"))
     env.close()
     assert TrajectoryStore(tmp_path).sql("SELECT given FROM steps WHERE step = 1") == [{"given": None}]
+
+
+def test_episodes_are_told_apart_whatever_goes_on_below(tmp_path: Path) -> None:
+    env = RecordTrajectory(gymnasium.make("agent_gym:AgentBase/ToolTask-v0", interface="text"), tmp_path)
+    env.reset(seed=1)
+    env.step("get_user('U1')")
+    state = env.get_wrapper_attr("get_state")()
+    env.reset(seed=5)
+    env.step("get_user('U1')")
+    env.get_wrapper_attr("set_state")(state)
+    env.step("finish()")
+    env.reset(seed=1)
+    env.unwrapped.full_reset(seed=5)  # type: ignore[attr-defined]
+    env.step("finish()")
+    env.close()
+    rows = TrajectoryStore(tmp_path).episodes()
+    for row in rows:
+        steps = list(TrajectoryStore(tmp_path).steps(row["episode_id"]))
+        goals = {json.loads(step["obs_data"])["goal"] for step in steps}
+        assert goals == {row["goal"]}
+    assert [row["end_reason"] for row in rows if row["end_reason"]] == ["failure", "failure"]
+
+
+@pytest.mark.parametrize("action", [0, np.int64(0), np.array([0]), np.array(2.5), pytest.param(10**5_000, id="huge")])
+def test_whatever_the_interface_takes_is_recorded(action: Any, tmp_path: Path) -> None:
+    env = RecordTrajectory(gymnasium.make("agent_gym:AgentBase/ToolTask-v0"), tmp_path)
+    env.reset(seed=1)
+    env.step(action)
+    env.close()
+    (row,) = TrajectoryStore(tmp_path).episodes()
+    assert row["n_turns"] == 1
+
+
+def test_a_recording_environment_can_be_pickled(tmp_path: Path) -> None:
+    env = RecordTrajectory(gymnasium.make("agent_gym:AgentBase/ToolTask-v0"), tmp_path)
+    env.reset(seed=1)
+    with contextlib.closing(pickle.loads(pickle.dumps(env))) as copy:
+        assert copy.step(0)[4]["task_id"] == env.step(0)[4]["task_id"]
+    env.close()

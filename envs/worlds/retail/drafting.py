@@ -134,7 +134,7 @@ def compose(
         look_first=look_first,
         milestones=milestones,
         refusal=refusal,
-        difficulty=round(DIFFICULTY[route] + request.difficulty + (0.2 if refusal else 0.0), 2),
+        difficulty=round(DIFFICULTY[route] + request.difficulty, 2),
     )
 
 

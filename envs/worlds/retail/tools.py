@@ -45,7 +45,7 @@ def _ids(kind: str) -> Schema:
 
 def _tool(name: str, description: str, parameters: Schema, result: Schema, *, writes: bool = False, destroys: bool = False) -> ToolSpec:
     hints = {"readOnlyHint": not writes, "destructiveHint": destroys, "idempotentHint": not writes, "openWorldHint": False}
-    return ToolSpec(name=name, description=description, parameters=parameters, output_schema=result, annotations=hints)
+    return ToolSpec(name=name, description=description, parameters=parameters, output_schema=result, annotations=hints, may_block=False)
 
 
 _PERSON = {"user_id": _ids("user_id"), "name": _TEXT, "email": _TEXT}

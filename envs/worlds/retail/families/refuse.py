@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from agent_gym.envs.worlds.retail.drafting import compose, pick
+from agent_gym.envs.worlds.retail.drafting import add_near_miss, compose, pick
 from agent_gym.envs.worlds.retail.families import cancel, change_address, exchange
 from agent_gym.envs.worlds.retail.rules import RULES, prepare
 from agent_gym.envs.worlds.retail.targets import any_target
@@ -14,10 +14,11 @@ _REQUESTS = (cancel.REQUEST, change_address.REQUEST, exchange.REQUEST)
 
 
 def _draft(world: World, rng: np.random.Generator, split: str) -> Draft:
-    reason = pick(rng, list(RULES))
-    request = pick(rng, [request for request in _REQUESTS if request.name in RULES[reason].forbids])
+    request = pick(rng, _REQUESTS)
+    reason = pick(rng, [reason for reason, rule in RULES.items() if request.name in rule.forbids])
     target = any_target(world, rng)
     prepare(world, request.name, target)
+    add_near_miss(world, rng, request, target)
     RULES[reason].impose(world, target)
     forbidden = [{"tool": "*", "arguments": {"order_id": target.order_id}}]
     route = pick(rng, ("id", "email", "zip"))
