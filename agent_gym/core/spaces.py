@@ -6,6 +6,7 @@ Only the three shared-memory functions are registered: a reader returns a lazy s
 """
 
 import ctypes
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import ModuleType
 from typing import Any
@@ -32,7 +33,7 @@ def _refuse_masks(space: Space[Any], mask: object, probability: object) -> None:
         raise ValueError(f"{type(space).__name__}.sample takes no mask and no probability")
 
 
-class _Bytes(Space[Any]):
+class _Bytes(Space[Any], ABC):
     """A space whose elements travel as at most ``max_bytes`` bytes."""
 
     def __init__(self, max_bytes: int, seed: int | np.random.Generator | None = None) -> None:
@@ -46,17 +47,17 @@ class _Bytes(Space[Any]):
         """False: elements have no fixed size."""
         return False
 
+    @abstractmethod
     def encode(self, value: Any) -> bytes:
         """The element as bytes.
 
         Raises:
             TypeError, ValueError: It is no element of this kind of space.
         """
-        raise NotImplementedError
 
+    @abstractmethod
     def decode(self, raw: bytes) -> Any:
         """The element that `encode` made these bytes of."""
-        raise NotImplementedError
 
     def contains(self, x: Any) -> bool:
         """Whether ``x`` is of this kind and fits."""
