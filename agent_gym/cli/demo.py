@@ -14,7 +14,7 @@ __all__ = ["demo"]
 def demo(
     folder: Annotated[Path, typer.Option(help="Where models, logs and the report go.")] = Path("runs/demo"),
     seed: SeedOption = 0,
-    steps: Annotated[int, typer.Option(help="PPO's environment steps after the demonstrations.", min=1)] = 40_000,
+    steps: Annotated[int, typer.Option(help="PPO's environment steps after the demonstrations.", min=1)] = 30_000,
     episodes: Annotated[int, typer.Option(help="Test episodes of each policy.", min=1)] = 600,
     store: StoreOption = Path("runs/store"),
     as_json: JsonOption = False,

@@ -66,7 +66,7 @@ def run_demo(
     *,
     store: Path,
     seed: int = 0,
-    steps: int = 40_000,
+    steps: int = 30_000,
     demonstrations: int = 300,
     episodes: int = 600,
     say: Callable[[str], None] = lambda _: None,
