@@ -19,7 +19,7 @@ from agent_gym.sandbox.jail import LIBRARY, Jail, Job
 from agent_gym.sandbox.limits import Limits
 from agent_gym.sandbox.preflight import preflight
 
-__all__ = ["CandidateError", "CandidateProcess", "Peer", "PeerError", "Reply"]
+__all__ = ["CandidateError", "CandidateProcess", "Peer", "PeerError", "Reply", "printable"]
 
 CandidateFault = Literal["not_loaded", "raised", "unsendable", "timeout", "died"]
 
@@ -35,6 +35,7 @@ class CandidateError(AgentGymError):
     """
 
     def __init__(self, kind: CandidateFault, message: str, exception: str = "") -> None:
+        message, exception = printable(message), printable(exception)
         super().__init__(f"{kind}: {exception + ': ' if exception else ''}{message}")
         self.kind = kind
         self.message = message
@@ -42,6 +43,11 @@ class CandidateError(AgentGymError):
 
     def __reduce__(self) -> tuple[type[CandidateError], tuple[CandidateFault, str, str]]:
         return type(self), (self.kind, self.message, self.exception)
+
+
+def printable(text: str) -> str:
+    """The text, with lone surrogates spelled out: what comes from inside must not break whoever writes it down as UTF-8."""
+    return text.encode("utf-8", "backslashreplace").decode()
 
 
 class PeerError(AgentGymError):
@@ -84,7 +90,10 @@ class Peer:
         argv = (machine.python, "-s", f"{LIBRARY}/agent_gym/sandbox/inside/{module}.py")
         job = Job(argv=argv, limits=limits, files=files, path=f"{LIBRARY}:/workspace")
         self._owner = os.getpid()
-        self._socket, theirs = socket.socketpair()
+        try:
+            self._socket, theirs = socket.socketpair()
+        except OSError as error:
+            raise InfrastructureError(f"the sandbox could not be started: {error}") from error
         try:
             with theirs:
                 self._jail = Jail(machine, job, calls=theirs)
@@ -154,7 +163,7 @@ class CandidateProcess:
     """A program in a fresh sandbox whose functions can be called.
 
     Args:
-        program: Python source. Its ``__name__`` is ``solution``.
+        program: Python source; bytes are decoded as Python decodes a source file. Its ``__name__`` is ``solution``.
         files: Modules it may import: relative paths and contents.
         limits: Of the process's whole life, all calls together; waiting between calls counts as elapsed time.
 
@@ -163,7 +172,7 @@ class CandidateProcess:
         InfrastructureError: The sandbox did not start.
     """
 
-    def __init__(self, program: str, *, files: Mapping[str, bytes] | None = None, limits: Limits | None = None) -> None:
+    def __init__(self, program: str | bytes, *, files: Mapping[str, bytes] | None = None, limits: Limits | None = None) -> None:
         self._fault: CandidateError | None = None
         self._loaded = False
         self._peer = Peer("candidate", files or {}, limits or Limits())
@@ -238,6 +247,11 @@ class CandidateProcess:
             answer = self._peer.receive(timeout_s)
         except PeerError as error:
             raise self._fail("timeout" if error.timed_out else "died", str(error)) from None
+        except CodecError:
+            raise  # nothing was sent
+        except BaseException as error:
+            self._fail("died", f"a call was interrupted ({type(error).__name__})")  # else the next call would get this one's answer
+            raise
         if type(answer) is not tuple or not answer or type(answer[0]) is not str:
             raise self._fail("died", "it sent what is no answer")
         return answer

@@ -73,7 +73,7 @@ def loads(data: bytes, *, max_depth: int = MAX_DEPTH) -> Any:
     if len(data) > MAX_BYTES:
         raise CodecError(f"{len(data)} bytes, at most {MAX_BYTES} are read")
     try:
-        return _value(json.loads(data), max_depth)
+        return _Decoder().value(json.loads(data), max_depth)
     except (ValueError, RecursionError, TypeError) as error:
         raise CodecError(f"not a value: {error}") from None
 
@@ -126,38 +126,45 @@ class _Encoder:
         return [self.plain(value, depth - 1) for value in values]
 
 
-def _value(plain: Any, depth: int) -> Any:
-    if type(plain) is not list and type(plain) is not dict:
-        return plain
-    if type(plain) is dict:
-        if len(plain) != 1:
-            raise CodecError("an object that is not one of ours")
-        ((name, content),) = plain.items()
-        if name == "int" and type(content) is str and len(content) <= MAX_INT_BITS // 4 + 4:
-            return int(content, 16)
-        if name == "bytes" and type(content) is str:
-            return bytes.fromhex(content)
-        if name == "str" and type(content) is str:
-            return bytes.fromhex(content).decode("utf-32-be", "surrogatepass")
-        if name == "complex" and type(content) is list and list(map(type, content)) == [float, float]:
-            return complex(*content)
-        if name not in ("tuple", "set", "frozenset", "dict") or type(content) is not list:
-            raise CodecError("an object that is not one of ours")
-    else:
-        name, content = "list", plain
-    if depth == 0:
-        raise CodecError("nested too deep")
-    if name == "dict":
-        if not all(type(pair) is list and len(pair) == 2 for pair in content):
-            raise CodecError("a dict that is not made of pairs")
-        keys = _distinct([_value(key, depth - 1) for key, _ in content])
-        return dict(zip(keys, [_value(value, depth - 1) for _, value in content]))
-    values = [_value(item, depth - 1) for item in content]
-    if name == "list":
-        return values
-    if name == "tuple":
-        return tuple(values)
-    return set(_distinct(values)) if name == "set" else frozenset(_distinct(values))
+class _Decoder:
+    def __init__(self) -> None:
+        self.room = MAX_VALUES
+
+    def value(self, plain: Any, depth: int) -> Any:
+        self.room -= 1
+        if self.room < 0:
+            raise CodecError(f"more than {MAX_VALUES} values")
+        if type(plain) is not list and type(plain) is not dict:
+            return plain
+        if type(plain) is dict:
+            if len(plain) != 1:
+                raise CodecError("an object that is not one of ours")
+            ((name, content),) = plain.items()
+            if name == "int" and type(content) is str and len(content) <= MAX_INT_BITS // 4 + 4:
+                return int(content, 16)
+            if name == "bytes" and type(content) is str:
+                return bytes.fromhex(content)
+            if name == "str" and type(content) is str:
+                return bytes.fromhex(content).decode("utf-32-be", "surrogatepass")
+            if name == "complex" and type(content) is list and list(map(type, content)) == [float, float]:
+                return complex(*content)
+            if name not in ("tuple", "set", "frozenset", "dict") or type(content) is not list:
+                raise CodecError("an object that is not one of ours")
+        else:
+            name, content = "list", plain
+        if depth == 0:
+            raise CodecError("nested too deep")
+        if name == "dict":
+            if not all(type(pair) is list and len(pair) == 2 for pair in content):
+                raise CodecError("a dict that is not made of pairs")
+            keys = _distinct([self.value(key, depth - 1) for key, _ in content])
+            return dict(zip(keys, [self.value(value, depth - 1) for _, value in content]))
+        values = [self.value(item, depth - 1) for item in content]
+        if name == "list":
+            return values
+        if name == "tuple":
+            return tuple(values)
+        return set(_distinct(values)) if name == "set" else frozenset(_distinct(values))
 
 
 def _distinct(values: list[Any]) -> list[Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import os
 import selectors
@@ -36,7 +37,7 @@ class ExecResult:
     """Such as ``SIGSEGV``; None when it ended by itself."""
     wall_s: float
     cpu_s: float
-    """Seconds of all its processes; neither time belongs into an observation."""
+    """Seconds of all its processes, but see ``Limits.cpu_s``; neither time belongs into an observation."""
     left_out: tuple[tuple[str, str], ...] = ()
     """Paths in the workspace that were not kept, and why: ``symbolic link``, ``pipe``, ``too much``, ``name``, …; at most 16."""
 
@@ -59,24 +60,28 @@ class Run:
 
     def __init__(self, machine: Machine, job: Job) -> None:
         self._limits = job.limits
-        self._interrupted = False
-        stdout, out = os.pipe()
-        stderr, err = os.pipe()
+        ours: list[int] = []
+        theirs: list[int] = []
         try:
-            self._jail = Jail(machine, job, stdout=out, stderr=err)
-        except BaseException:
-            os.close(stdout)
-            os.close(stderr)
+            for _ in range(2):
+                read, write = os.pipe()
+                ours.append(read)
+                theirs.append(write)
+            self._jail = Jail(machine, job, stdout=theirs[0], stderr=theirs[1])
+        except BaseException as error:
+            for descriptor in ours:
+                os.close(descriptor)
+            if isinstance(error, OSError):
+                raise InfrastructureError(f"the sandbox could not be started: {error}") from error
             raise
         finally:
-            os.close(out)
-            os.close(err)
+            for descriptor in theirs:
+                os.close(descriptor)
         keep = job.limits.output_kib * _KIB
-        self._streams = {stdout: _Kept(keep), stderr: _Kept(keep)}
+        self._streams = {descriptor: _Kept(keep) for descriptor in ours}
 
     def interrupt(self) -> None:
         """Ends it soon, from any thread: ``wait`` returns with reason ``interrupted``."""
-        self._interrupted = True
         self._jail.stop()
 
     def wait(self) -> tuple[ExecResult, dict[str, bytes]]:
@@ -91,9 +96,13 @@ class Run:
         try:
             flooded = self._pump()
             report = self._jail.report()
-            for descriptor, kept in self._streams.items():  # nobody writes any more: what is left is little, and has an end
-                while data := os.read(descriptor, _CHUNK):
-                    kept.add(data)
+            for descriptor, kept in self._streams.items():  # nobody writes any more: what is left is little
+                os.set_blocking(descriptor, False)  # a fork of this process may hold the other end: then there is no end of file
+                with contextlib.suppress(BlockingIOError):
+                    while data := os.read(descriptor, _CHUNK):
+                        kept.add(data)
+        except OSError as error:
+            raise InfrastructureError(f"the sandbox's output could not be read: {error}") from error
         finally:
             self._jail.close()
             for descriptor in self._streams:

@@ -12,7 +12,7 @@ import dataclasses
 import time
 from typing import Any
 
-from agent_gym.sandbox.calls import CandidateError, CandidateProcess, Peer, PeerError
+from agent_gym.sandbox.calls import CandidateError, CandidateProcess, Peer, PeerError, printable
 from agent_gym.sandbox.codec import CodecError
 from agent_gym.sandbox.limits import Limits
 
@@ -31,11 +31,11 @@ class Graded:
     wall_s: float
 
 
-def grade_with_check(program: str, prompt_prelude: str, test: str, entry_point: str, limits: Limits | None = None) -> Graded:
+def grade_with_check(program: str | bytes, prompt_prelude: str, test: str, entry_point: str, limits: Limits | None = None) -> Graded:
     """Whether a program passes a test that defines ``check(candidate)``, as HumanEval's do.
 
     Args:
-        program: The whole program to grade.
+        program: The whole program to grade; bytes are decoded as Python decodes a source file.
         prompt_prelude: Code whose names the test may use, such as the task's prompt.
         test: Defines ``check``, which raises when it is not satisfied.
         entry_point: The function's name in the program.
@@ -59,7 +59,7 @@ def grade_with_check(program: str, prompt_prelude: str, test: str, entry_point: 
             passed, detail = False, f"the test is too large: {error}"
     if passed and not judge.calls:
         passed, detail = False, "the test never called the function"
-    return Graded(passed=passed, detail=detail, calls=judge.calls, wall_s=time.monotonic() - started)
+    return Graded(passed=passed, detail=printable(detail), calls=judge.calls, wall_s=time.monotonic() - started)
 
 
 class _Judge:

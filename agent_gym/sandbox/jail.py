@@ -52,6 +52,8 @@ class Job:
     stdin: bytes = b""
     program: bytes = b""
     """Lies at ``PROGRAM``."""
+    kept: Limits | None = None
+    """Bounds what comes back of the workspace, together with ``limits``."""
     path: str = "/workspace"
     """Value of ``PYTHONPATH``."""
 
@@ -86,32 +88,20 @@ class Jail:
     def __init__(self, machine: Machine, job: Job, *, stdout: int = -1, stderr: int = -1, calls: socket.socket | None = None) -> None:
         self._longest = job.limits.workspace_mib * _MIB + job.limits.workspace_files * 2048 + _MIB
         self.deadline = time.monotonic() + job.limits.wall_s + _GRACE_S
-        self.channel, theirs = socket.socketpair()
+        self._owner = os.getpid()
         given = [stdout, stderr, *([calls.fileno()] if calls else [])]
-        with theirs, machine.executable() as (executable, descriptors, environment):
-            sources = _Sources()
+        try:
+            self.channel, theirs = socket.socketpair()
             try:
-                command = _command(machine, job, sources, theirs.fileno())
-                self._process = subprocess.Popen(
-                    command,
-                    executable=executable,
-                    env=environment,
-                    cwd="/",
-                    stdin=subprocess.DEVNULL,
-                    stdout=subprocess.DEVNULL,
-                    stderr=subprocess.PIPE,
-                    pass_fds=[theirs.fileno(), *(d for d in given if d >= 0), *descriptors, *sources.descriptors],
-                    start_new_session=True,
-                    user=machine.user,
-                    group=machine.user,
-                    extra_groups=[] if machine.user else None,
-                )
-            except OSError as error:
+                self._process = _start(machine, job, theirs, given)
+            except BaseException:
                 self.channel.close()
-                raise InfrastructureError(f"the sandbox could not be started: {error}") from error
+                raise
             finally:
-                sources.close()
-        self._end = weakref.finalize(self, _end, self._process, self.channel, os.getpid())
+                theirs.close()
+        except OSError as error:
+            raise InfrastructureError(f"the sandbox could not be started: {error}") from error
+        self._end = weakref.finalize(self, _end, self._process, self.channel, self._owner)
         try:
             self.channel.settimeout(_GRACE_S)
             self.channel.sendall(frame(_job(machine, job, given)))
@@ -119,7 +109,9 @@ class Jail:
             raise self._failure(f"it did not take the job ({error})") from error
 
     def stop(self) -> None:
-        """Tells process 1 to kill the program and report; from any thread."""
+        """Tells process 1 to kill the program and report; from any thread, but not from a fork of the process that started it."""
+        if os.getpid() != self._owner:
+            return
         with contextlib.suppress(OSError):  # it has ended
             self.channel.shutdown(socket.SHUT_WR)
 
@@ -178,6 +170,28 @@ class _Sources:
             os.close(descriptor)
 
 
+def _start(machine: Machine, job: Job, channel: socket.socket, given: Sequence[int]) -> subprocess.Popen[bytes]:
+    sources = _Sources()
+    try:
+        with machine.executable() as (executable, descriptors, environment):
+            return subprocess.Popen(
+                _command(machine, job, sources, channel.fileno()),
+                executable=executable,
+                env=environment,
+                cwd="/",
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.PIPE,
+                pass_fds=[channel.fileno(), *(d for d in given if d >= 0), *descriptors, *sources.descriptors],
+                start_new_session=True,
+                user=machine.user,
+                group=machine.user,
+                extra_groups=[] if machine.user else None,
+            )
+    finally:
+        sources.close()
+
+
 def _end(process: subprocess.Popen[bytes], channel: socket.socket, owner: int) -> str:
     """Hangs up, waits, and kills what has not ended by then. Returns what bwrap and process 1 wrote to their error stream.
 
@@ -189,12 +203,8 @@ def _end(process: subprocess.Popen[bytes], channel: socket.socket, owner: int) -
     with contextlib.suppress(OSError):  # already hung up at the other end
         channel.shutdown(socket.SHUT_RDWR)
     channel.close()
-    poll = select.poll()
-    ended = os.pidfd_open(process.pid)
-    poll.register(ended, select.POLLIN)
-    if not poll.poll(_PARTING_S * 1000):
+    if not _ends(process):
         os.killpg(process.pid, signal.SIGKILL)
-    os.close(ended)
     process.wait()
     assert process.stderr is not None
     with process.stderr as stream:
@@ -202,8 +212,22 @@ def _end(process: subprocess.Popen[bytes], channel: socket.socket, owner: int) -
         return (stream.read(2000) or b"").decode(errors="replace").strip()
 
 
+def _ends(process: subprocess.Popen[bytes]) -> bool:
+    try:
+        ended = os.pidfd_open(process.pid)
+    except OSError:  # no descriptor is free: look now and then
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(_PARTING_S)
+        return process.returncode is not None
+    poll = select.poll()
+    poll.register(ended, select.POLLIN)
+    ready = poll.poll(_PARTING_S * 1000)
+    os.close(ended)
+    return bool(ready)
+
+
 def _job(machine: Machine, job: Job, descriptors: Sequence[int]) -> bytes:
-    limits = job.limits
+    limits, kept = job.limits, job.kept or job.limits
     environment = {
         "HOME": "/workspace",
         "LC_ALL": "C.UTF-8",
@@ -227,8 +251,9 @@ def _job(machine: Machine, job: Job, descriptors: Sequence[int]) -> bytes:
         limits.processes,
         limits.open_files,
         limits.file_mib * _MIB,
-        limits.workspace_mib * _MIB,
         limits.workspace_files,
+        min(limits.workspace_mib, kept.workspace_mib) * _MIB,
+        min(limits.workspace_files, kept.workspace_files),
     )
     return pack(
         [
@@ -253,7 +278,8 @@ def _command(machine: Machine, job: Job, sources: _Sources, channel: int) -> lis
         words += ("--ro-bind-try", path, path)
     for path in machine.hidden:
         words += ("--tmpfs", path, "--remount-ro", path)
-    words += ("--proc", "/proc", "--dev", "/dev")
+    # What stands for /dev/zero reads the same, but no memory that escapes the count can be mapped from it.
+    words += ("--proc", "/proc", "--dev", "/dev", "--dev-bind", "/dev/full", "/dev/zero")
     for path, size in (("/workspace", limits.workspace_mib), ("/tmp", limits.tmp_mib), ("/dev/shm", limits.tmp_mib)):
         words += ("--size", str(size * _MIB), "--tmpfs", path)
     for name in _MODULES:

@@ -37,7 +37,10 @@ class Limits:
     """
 
     cpu_s: float = 10.0
-    """CPU time of the whole process tree, seconds, in [0.1, 3600]. Ends the run with reason ``cpu``."""
+    """CPU time of the whole process tree, seconds, in [0.1, 3600]. Ends the run with reason ``cpu``.
+
+    Processes that live for less than 20 ms under a parent that ignores ``SIGCHLD`` may go uncounted; ``wall_s`` bounds them.
+    """
 
     wall_s: float = 30.0
     """Elapsed time, seconds, in [0.1, 3600]. Ends the run with reason ``wall``."""
@@ -46,6 +49,8 @@ class Limits:
     """Private memory of each process, and resident memory of all together, MiB, in [32, 65536].
 
     One process gets a failed allocation (``MemoryError``); the tree as a whole ends with reason ``memory``, noticed within some 20 ms.
+    Not counted: the kernel's own memory, such as the buffers of pipes and sockets, which only ``processes`` and ``open_files`` bound.
+    Memory that is shared without a file (``MAP_SHARED | MAP_ANONYMOUS``) is refused.
     """
 
     processes: int = 64

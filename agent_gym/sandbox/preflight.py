@@ -1,4 +1,4 @@
-"""The self-test: isolates a small program here and looks at what it could do. Once a process, some 100 ms."""
+"""The self-test: isolates a small program here and looks at what it could do. Once a process where it holds, some 100 ms."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from agent_gym.sandbox.jail import PROGRAM, Job
 from agent_gym.sandbox.limits import Limits
 from agent_gym.sandbox.machine import Machine, find_machine
 
-__all__ = ["available", "preflight"]
+__all__ = ["available", "preflight", "self_test"]
 
 # What process 1's or bwrap's last words tell about the machine → probe, remedy.
 _HINTS = (
@@ -73,9 +73,25 @@ def preflight() -> Machine:
     return find_machine()
 
 
-@functools.cache
 def available() -> SandboxUnavailable | None:
-    """Why the sandbox cannot run here; None when it can."""
+    """Why the sandbox cannot run here; None when it can. What may be for a moment only, such as too many open files, is tried again."""
+    try:
+        return self_test()
+    except _Unexplained as error:
+        return SandboxUnavailable("start", str(error), "run `bwrap --unshare-all --ro-bind / / true` and mend what it reports")
+
+
+class _Unexplained(Exception):
+    """A failure that says nothing about the machine."""
+
+
+@functools.cache
+def self_test() -> SandboxUnavailable | None:
+    """Isolates the probe program, once a process.
+
+    Raises:
+        _Unexplained: It failed for no known reason; not remembered.
+    """
     try:
         machine = find_machine()
         limits = Limits(processes=8, memory_mib=256)
@@ -99,4 +115,4 @@ def _explain(said: str) -> SandboxUnavailable:
     for signs, probe, remedy in _HINTS:
         if any(sign in said for sign in signs):
             return SandboxUnavailable(probe, said, remedy)
-    return SandboxUnavailable("start", said, "run `bwrap --unshare-all --ro-bind / / true` and mend what it reports")
+    raise _Unexplained(said)

@@ -1,8 +1,9 @@
 """The system-call filter that every process in the sandbox runs under, as the raw BPF program that ``bwrap --seccomp`` takes.
 
 Namespaces hide the host's files, network and processes, but not the kernel: without a filter, code inside can still make user namespaces,
-io_uring rings, keyrings, memory outside every limit (``memfd_create``) and sockets of odd families. The filter is a deny-list that answers
-``EPERM``: a list of what is allowed breaks honest programs whenever a C library starts to use a new call.
+io_uring rings, keyrings, memory outside every limit (``memfd_create``, ``mmap`` that is shared and anonymous) and sockets of odd families.
+The filter is a deny-list that answers ``EPERM``: a list of what is allowed breaks honest programs whenever a C library starts to use a new
+call.
 
 Format: ``struct sock_filter`` and ``struct seccomp_data`` of linux/filter.h and linux/seccomp.h, both little-endian here. Numbers: the
 kernel's asm/unistd_64.h (x86_64) and asm-generic/unistd.h (aarch64).
@@ -35,6 +36,7 @@ NUMBERS: dict[str, tuple[int, int | None]] = {
     "fsopen": (430, 430),
     "fspick": (433, 433),
     "init_module": (175, 105),
+    "io_setup": (206, 0),
     "io_uring_enter": (426, 426),
     "io_uring_register": (427, 427),
     "io_uring_setup": (425, 425),
@@ -47,6 +49,7 @@ NUMBERS: dict[str, tuple[int, int | None]] = {
     "keyctl": (250, 219),
     "memfd_create": (319, 279),
     "memfd_secret": (447, 447),
+    "mmap": (9, 222),
     "mount": (165, 40),
     "mount_setattr": (442, 442),
     "move_mount": (429, 429),
@@ -116,6 +119,7 @@ _SELF_ONLY = {
 }
 _FAMILIES = (1, 2, 10)  # AF_UNIX, AF_INET, AF_INET6
 _NEW_NAMESPACES = 0x7E020080  # every CLONE_NEW* flag
+_MAP_SHARED, _MAP_ANONYMOUS = 0x01, 0x20
 
 _EPERM, _ENOSYS, _EAFNOSUPPORT = 1, 38, 97
 _LOAD, _JUMP_EQUAL, _JUMP_AT_LEAST, _JUMP_ANY_BIT, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
@@ -171,6 +175,10 @@ def bpf(machine: str) -> bytes:
         elif name == "clone":
             flags = _instruction(_LOAD, _argument(0)) + _instruction(_JUMP_ANY_BIT, _NEW_NAMESPACES, 0, 1) + _refuse(_EPERM)
             program.append(_rule(value, flags))
+        elif name == "mmap":
+            # Memory that is shared and has no file stays while nobody has it mapped in: no count of a process's memory would find it.
+            flags = _instruction(_LOAD, _argument(3)) + _instruction(_JUMP_ANY_BIT, _MAP_ANONYMOUS, 0, 2)
+            program.append(_rule(value, flags + _instruction(_JUMP_ANY_BIT, _MAP_SHARED, 0, 1) + _refuse(_EPERM)))
         elif name in ("socket", "socketpair"):
             # Each match jumps over the remaining tests and the refusal.
             tests = [_instruction(_JUMP_EQUAL, family, len(_FAMILIES) - i, 0) for i, family in enumerate(_FAMILIES)]

@@ -98,12 +98,11 @@ class Sandbox:
         self.read_file(path)
         del self._files[path]
 
-    def run_python(self, source: str, *arguments: str, stdin: bytes = b"", limits: Limits | None = None) -> ExecResult:
-        """Runs a Python program in the workspace, whose modules it can import. See ``run``."""
+    def run_python(self, source: str | bytes, *arguments: str, stdin: bytes = b"", limits: Limits | None = None) -> ExecResult:
+        """Runs a Python program in the workspace, whose modules it can import; bytes are decoded as Python decodes a file. See ``run``."""
         argv = (self._machine.python, "-s", PROGRAM, *arguments)
-        return self._run(
-            Job(argv=argv, limits=limits or self.limits, files=self._files, stdin=stdin, program=source.encode(errors="surrogatepass"))
-        )
+        program = source.encode(errors="surrogatepass") if isinstance(source, str) else source
+        return self._run(self._job(argv, stdin, limits, program))
 
     def run(self, argv: Sequence[str], *, stdin: bytes = b"", limits: Limits | None = None) -> ExecResult:
         """Runs a command in the workspace, in a sandbox of its own, and waits for it. What it leaves running is killed.
@@ -115,11 +114,12 @@ class Sandbox:
 
         Raises:
             InfrastructureError: The sandbox itself failed, or was closed; never because of what the program did.
-            ValueError: A word of the command holds a NUL or a lone surrogate, there is none, or stdin is too large.
+            ValueError: A word of the command holds a NUL or a lone surrogate, there is none, or stdin or the workspace is too large for
+                ``limits``.
         """
         if not argv:
             raise ValueError("argv: got no words, expected a command")
-        return self._run(Job(argv=argv, limits=limits or self.limits, files=self._files, stdin=stdin))
+        return self._run(self._job(argv, stdin, limits))
 
     def interrupt(self) -> None:
         """Ends the run in progress, if there is one: it returns with reason ``interrupted``."""
@@ -163,11 +163,15 @@ class Sandbox:
         self.interrupt()
         self._files = {}
 
+    def _job(self, argv: Sequence[str], stdin: bytes, limits: Limits | None, program: bytes = b"") -> Job:
+        return Job(argv=argv, limits=limits or self.limits, kept=self.limits, files=self._files, stdin=stdin, program=program)
+
     def _run(self, job: Job) -> ExecResult:
         if any("\0" in word for word in job.argv):
             raise ValueError(f"argv: got {job.argv!r}, expected words without NUL characters")
         if len(job.stdin) > job.limits.tmp_mib * _MIB:
             raise ValueError(f"stdin: got {len(job.stdin)} bytes, at most {job.limits.tmp_mib} MiB are allowed")
+        check_files(job.files, job.limits)
         with self._lock:
             if self._closed:
                 raise InfrastructureError("this sandbox is closed")
@@ -179,9 +183,12 @@ class Sandbox:
         finally:
             with self._lock:
                 self._run_now = None
+        # Which characters can be printed depends on the Python, so this one decides.
+        odd = [path for path in files if not path.isprintable()]
+        left_out = (*result.left_out, *((ascii(path)[1:-1][:200], "name") for path in odd))
         if not self._closed:
-            self._files = files
-        return result
+            self._files = {path: data for path, data in files.items() if path.isprintable()}
+        return dataclasses.replace(result, left_out=left_out[:16])
 
 
 def check_files(files: Mapping[str, bytes], limits: Limits) -> None:

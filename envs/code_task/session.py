@@ -32,6 +32,7 @@ def _spec(name: str, description: str, properties: dict[str, Any], required: lis
         name=name,
         description=description,
         parameters={"type": "object", "properties": properties, "required": required, "additionalProperties": False},
+        may_block=False,
         annotations={
             "readOnlyHint": read_only,
             "destructiveHint": not read_only,
@@ -110,14 +111,14 @@ class CodeSession(Session):
         return self._run(content, arguments.get("stdin", ""), deadline)
 
     def verdict(self, closing: ToolCall) -> Verdict:
-        """Grades `SOLUTION_FILE`, in sandboxes of its own that have nothing of the workspace but this file's text."""
+        """Grades `SOLUTION_FILE`, in sandboxes of its own that have nothing of the workspace but this file."""
         if closing.name != "finish":
             return Verdict(Ending.ABSTAINED)
         spec = self._task.spec
         try:
-            program = self._sandbox.read_file(SOLUTION_FILE).decode()
-        except (FileNotFoundError, UnicodeDecodeError) as error:
-            return Verdict(Ending.FAILURE, (Check("solution_is_a_text_file", False, str(error)[:300]),))
+            program = self._sandbox.read_file(SOLUTION_FILE)
+        except FileNotFoundError as error:
+            return Verdict(Ending.FAILURE, (Check("solution_exists", False, str(error)[:300]),))
         graded = grade_with_check(program, spec["prompt"], spec["test"], spec["entry_point"], self._limits)
         ending = Ending.SUCCESS if graded.passed else Ending.FAILURE
         return Verdict(ending, (Check("passes_the_test", graded.passed, graded.detail[:1_000]),))
@@ -157,7 +158,7 @@ class CodeSession(Session):
         self._ran = True
         left = max(0.1, min(self._limits.wall_s, deadline - time.monotonic()))
         limits = dataclasses.replace(self._limits, wall_s=left)
-        done = self._sandbox.run_python(program.decode(errors="surrogateescape"), stdin=stdin.encode(), limits=limits)
+        done = self._sandbox.run_python(program, stdin=stdin.encode(), limits=limits)
         shown = {"exit_code": done.exit_code, "stdout": _shown(done.stdout), "stderr": _shown(done.stderr)}
         if done.signal is not None:
             shown["signal"] = done.signal

@@ -212,6 +212,17 @@ def test_a_cheat_passes_nothing(cheat: str) -> None:
 
 
 @pytest.mark.usefixtures("needs_sandbox")
+@pytest.mark.parametrize("source", [b"\xef\xbb\xbfdef double(x): return 2 * x", b"# coding: latin-1\n# \xe9\ndef double(x): return 2 * x"])
+def test_a_solution_that_python_can_read_is_graded_as_it_runs(source: bytes, tmp_path: Path) -> None:
+    env = code(source=str(write(tmp_path / "problems.jsonl", PROBLEM)))
+    env.reset(seed=0)
+    env.step({"name": "write_file", "arguments": {"path": "w.py", "content": f"open('solution.py', 'wb').write({source!r})"}})
+    env.step("run_python('w.py')")
+    assert env.step("run_python('solution.py')")[0]["data"]["last"]["result"]["exit_code"] == 0
+    assert env.step("finish()")[4]["success"]
+
+
+@pytest.mark.usefixtures("needs_sandbox")
 def test_removing_the_solution_fails(tmp_path: Path) -> None:
     env = code(source=str(write(tmp_path / "problems.jsonl", PROBLEM)))
     env.reset(seed=0)
@@ -219,7 +230,7 @@ def test_removing_the_solution_fails(tmp_path: Path) -> None:
     env.step("run_python('rm.py')")
     *_, info = env.step("finish()")
     assert (info["ending"], info["success"]) == ("failure", False)
-    assert env.last_record.checks[0].name == "solution_is_a_text_file"
+    assert env.last_record.checks[0].name == "solution_exists"
 
 
 def test_without_user_namespaces_one_line_names_the_remedy_and_nothing_counts_as_the_agents(monkeypatch: pytest.MonkeyPatch) -> None:

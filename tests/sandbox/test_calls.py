@@ -3,6 +3,7 @@
 
 import os
 import pickle
+import signal
 import time
 from typing import Any
 
@@ -101,7 +102,7 @@ def test_memory_is_bounded() -> None:
         pytest.raises(CandidateError, match="raised: MemoryError"),
     ):
         candidate.call("f")
-    program = "import mmap\ndef f():\n  m = mmap.mmap(-1, 900 << 20)\n  for i in range(0, len(m), 4096): m[i] = 1\n  while True: pass"
+    program = "import os\ndef f():\n  for _ in range(3): os.fork()\n  b = bytearray(100 << 20)\n  while True: pass"
     with CandidateProcess(program, limits=Limits(memory_mib=128)) as candidate, pytest.raises(CandidateError, match=r"died: .*memory"):
         candidate.call("f")
 
@@ -232,6 +233,45 @@ def test_after_close_and_after_a_fork() -> None:
     candidate.close()
     with pytest.raises(CandidateError, match="closed"):
         candidate.call("f")
+
+
+def test_after_an_interrupted_call_no_call_gets_its_answer() -> None:
+    class Stop(Exception):
+        pass
+
+    def stop(*_: object) -> None:
+        raise Stop
+
+    program = "import time\ndef f():\n  time.sleep(1)\n  return 'of f'\ndef g(): return 'of g'"
+    with CandidateProcess(program, limits=QUICK) as candidate:
+        candidate.wait_loaded()
+        before = signal.signal(signal.SIGALRM, stop)
+        signal.setitimer(signal.ITIMER_REAL, 0.3)
+        try:
+            with pytest.raises(Stop):
+                candidate.call("f")
+        finally:
+            signal.signal(signal.SIGALRM, before)
+        with pytest.raises(CandidateError, match="died: a call was interrupted"):
+            candidate.call("g")
+
+
+def test_what_a_program_says_can_be_written_down() -> None:
+    with CandidateProcess("def f():\n  raise ValueError('\\ud801')", limits=QUICK) as candidate:
+        with pytest.raises(CandidateError) as caught:
+            candidate.call("f")
+        assert (caught.value.exception, caught.value.message) == ("ValueError", r"\ud801")
+
+
+def test_a_program_does_not_inherit_our_future_statements_and_may_be_bytes() -> None:
+    program = b"\xef\xbb\xbf# coding: utf-8\ndef f(x: int): return f.__annotations__['x'] is int"
+    with CandidateProcess(program, limits=QUICK) as candidate:
+        assert candidate.call("f", (1,)).value is True
+    with (
+        CandidateProcess("def f(x: nothing): pass", limits=QUICK) as candidate,
+        pytest.raises(CandidateError, match="not_loaded: NameError"),
+    ):
+        candidate.call("f", (1,))
 
 
 def test_errors_can_be_pickled() -> None:

@@ -47,6 +47,11 @@ def same(a: Any, b: Any) -> bool:
     return bool(a == b)
 
 
+def test_a_text_of_more_values_than_may_travel_is_refused() -> None:
+    with pytest.raises(CodecError, match="values"):
+        loads(b"[" + b"[]," * 600_000 + b"[]]")
+
+
 @given(values)
 def test_every_plain_value_comes_back_exactly(value: Any) -> None:
     assert same(loads(dumps(value)), value)

@@ -119,6 +119,35 @@ def check(candidate):
 
 
 @pytest.mark.parametrize(
+    ("body", "check"),
+    [
+        ("x[0].append(5)", "a = [1]; x = [a, [2]]; c(x); assert x == [[1, 5], [2]] and a == [1, 5]"),
+        ("x[0].append(5)", "x = ([1],); c(x); assert x == ([1, 5],)"),
+        ("x['k'][0].append(5)", "a = [1]; x = {'k': (a,)}; c(x); assert x == {'k': (a,)} and a == [1, 5]"),
+        ("pass", "a = [1]; x = [a]; c(x); a.append(2); assert x == [[1, 2]]"),
+        ("x.sort()", "a, b = [3], [1]; x = [a, b]; c(x); assert x[0] is b and x[1] is a and a == [3]"),
+        ("x.pop(0)", "a, b = [3], [1]; x = [a, b]; c(x); assert x == [[1]] and x[0] is b and a == [3]"),
+    ],
+)
+def test_a_test_sees_what_became_of_containers_inside_its_arguments(body: str, check: str) -> None:
+    graded = grade_with_check(f"def f(x):\n  {body}", "", f"def check(c):\n  {check}\n", "f", QUICK)
+    assert graded.passed, graded.detail
+
+
+@pytest.mark.parametrize(
+    ("program", "test"),
+    [
+        ("raise ValueError('\\ud800')", "def check(c): c(1)"),
+        ("def f(x): return '\\ud800'", "def check(c): assert 0, c(1)"),
+    ],
+)
+def test_the_detail_can_always_be_written_down(program: str, test: str) -> None:
+    graded = grade_with_check(program, "", test, "f", QUICK)
+    assert not graded.passed
+    assert r"\ud800" in graded.detail.encode("utf-8").decode()
+
+
+@pytest.mark.parametrize(
     "raised",
     [
         "StopIteration",

@@ -70,13 +70,47 @@ def test_memory_of_one_process_is_a_failed_allocation() -> None:
     "program",
     [
         "import os, time\nfor _ in range(3): os.fork()\nb = bytearray(60 << 20)\ntime.sleep(60)",
-        "import mmap, time\nm = mmap.mmap(-1, 400 << 20)\nfor i in range(0, len(m), 4096): m[i] = 1\ntime.sleep(60)",
+        "import mmap, time\nm = [mmap.mmap(-1, 50 << 20, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS) for _ in range(1)]\n"
+        "import os\nfor _ in range(3): os.fork()\nfor i in range(0, len(m[0]), 4096): m[0][i] = 1\ntime.sleep(60)",
         "import os, time, ctypes\nctypes.CDLL(None).prctl(4, 0)\nfor _ in range(3): os.fork()\nb = bytearray(60 << 20)\ntime.sleep(60)",
     ],
-    ids=["many processes", "shared pages", "undumpable"],
+    ids=["many processes", "pages made after a fork", "undumpable"],
 )
 def test_memory_of_all_processes_together_ends_the_run(program: str) -> None:
     assert run(program, memory_mib=128).reason == "memory"
+
+
+@needs_sandbox
+def test_memory_that_no_process_would_be_charged_for_cannot_be_made() -> None:
+    program = """
+import ctypes, mmap, os
+try: mmap.mmap(-1, 1 << 20)
+except OSError as e: print(e.errno)
+zero = open("/dev/zero", "r+b", 0)
+try: mmap.mmap(zero.fileno(), 1 << 20)
+except OSError as e: print(e.errno)
+print(zero.read(3), len(mmap.mmap(-1, 4096, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)))
+open("f", "wb").write(bytes(4096))
+file = open("f", "r+b")
+print(len(mmap.mmap(file.fileno(), 4096)))
+print(ctypes.CDLL(None).syscall(206 if os.uname().machine == "x86_64" else 0, 1, ctypes.byref(ctypes.c_ulong(0))))
+"""
+    assert run(program).stdout == b"1\n19\nb'\\x00\\x00\\x00' 4096\n4096\n-1\n"
+
+
+@needs_sandbox
+def test_children_that_nobody_waits_for_count_too() -> None:
+    program = """
+import os, signal, time
+signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+while True:
+    if os.fork() == 0:
+        while time.process_time() < 0.2: pass
+        os._exit(0)
+    try: os.wait()
+    except ChildProcessError: pass
+"""
+    assert run(program, cpu_s=0.6, wall_s=20).reason == "cpu"
 
 
 @needs_sandbox

@@ -1,6 +1,7 @@
 """Where the sandbox cannot run, it says why and what to do; nothing weaker is used instead."""
 
 import platform
+import resource
 import sys
 import sysconfig
 from collections.abc import Iterator
@@ -8,17 +9,18 @@ from pathlib import Path
 
 import pytest
 
-from agent_gym.errors import SandboxUnavailable
+from agent_gym.errors import InfrastructureError, SandboxUnavailable
 from agent_gym.sandbox import CandidateProcess, Sandbox, available, machine, preflight
 from agent_gym.sandbox.machine import find_machine
+from agent_gym.sandbox.preflight import self_test
 
 
 @pytest.fixture(autouse=True)
 def _fresh() -> Iterator[None]:
-    available.cache_clear()
+    self_test.cache_clear()
     find_machine.cache_clear()
     yield
-    available.cache_clear()
+    self_test.cache_clear()
     find_machine.cache_clear()
 
 
@@ -84,11 +86,36 @@ def test_what_bubblewrap_says_becomes_a_remedy(monkeypatch: pytest.MonkeyPatch, 
 
 @pytest.mark.usefixtures("needs_sandbox")
 def test_a_probe_that_does_not_hold_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    available.cache_clear()
+    self_test.cache_clear()
     allow_all = b"\x06\x00\x00\x00\x00\x00\xff\x7f"
     monkeypatch.setattr(machine, "bpf", lambda _: allow_all)
     find_machine.cache_clear()
     assert refusal().probe == "system_calls"
+
+
+@pytest.mark.usefixtures("needs_sandbox")
+def test_a_failure_of_the_moment_is_not_remembered_and_is_no_raw_os_error() -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    used = len([*Path("/proc/self/fd").iterdir()])
+    for room in (0, 2, 5, 8):
+        self_test.cache_clear()
+        resource.setrlimit(resource.RLIMIT_NOFILE, (used + room, hard))
+        try:
+            with pytest.raises(SandboxUnavailable):
+                preflight()
+        finally:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+        assert available() is None
+        with Sandbox() as sandbox:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (used + room, hard))
+            try:
+                for use in (lambda: sandbox.run(["true"]), lambda: CandidateProcess("")):
+                    with pytest.raises(InfrastructureError):
+                        use()
+            finally:
+                resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+            assert sandbox.run(["true"]).ok
+        assert len([*Path("/proc/self/fd").iterdir()]) == used
 
 
 def stand_in(monkeypatch: pytest.MonkeyPatch, bwrap: Path) -> None:

@@ -37,9 +37,9 @@ def main() -> None:
             send(("unsendable", str(error)))
 
 
-def load(module: object, source: str) -> tuple[object, ...]:
+def load(module: object, source: str | bytes) -> tuple[object, ...]:
     """Runs the program's top level."""
-    exec(compile(source, "solution.py", "exec"), module.__dict__)
+    exec(compile(source, "solution.py", "exec", dont_inherit=True), module.__dict__)
     return ("loaded",)
 
 

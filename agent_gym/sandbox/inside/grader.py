@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import builtins
 
-from agent_gym.sandbox.codec import CodecError
+from agent_gym.sandbox.codec import CodecError, dumps
 from agent_gym.sandbox.inside.channel import receive, send
 
 TYPE_CHECKING = False
@@ -31,9 +31,9 @@ def main() -> None:
     _, prelude, test, entry_point = receive()
     try:
         namespace: dict[str, Any] = {"__name__": "task"}
-        exec(compile(prelude, "prelude.py", "exec"), namespace)
+        exec(compile(prelude, "prelude.py", "exec", dont_inherit=True), namespace)
         namespace[entry_point] = ask  # the prelude may hold a stub of that name
-        exec(compile(test, "test.py", "exec"), namespace)
+        exec(compile(test, "test.py", "exec", dont_inherit=True), namespace)
         namespace["check"](ask)
     except BaseException as error:  # noqa: BLE001 - whatever it was, it is the verdict
         send(("verdict", False, f"{type(error).__name__}: {error}"[:_TEXT]))
@@ -70,15 +70,58 @@ def exception(name: str, text: str) -> Exception:
         return CandidateRaised(f"{name}: {text}")
 
 
-def update(before: object, after: object) -> None:
-    """Makes a container hold what the candidate left in it."""
+def update(before: Any, after: Any) -> Any:
+    """Makes a container hold what the candidate left in it, and the containers inside it too.
+
+    Returns:
+        What now stands in its place: itself where it can be changed, else ``after``.
+    """
     if type(before) is not type(after):
-        return
-    if isinstance(before, list) and isinstance(after, list):
-        before[:] = after
-    elif isinstance(before, (dict, set)) and isinstance(after, (dict, set)):
+        return after
+    if isinstance(before, list):
+        before[:] = elements(before, after)
+    elif isinstance(before, tuple):
+        now = elements(before, after)
+        return before if len(now) == len(before) and all(a is b for a, b in zip(before, now)) else tuple(now)
+    elif isinstance(before, dict):
+        entries = [(key, update(before[key], value) if key in before else value) for key, value in after.items()]
+        before.clear()
+        before.update(entries)
+    elif isinstance(before, set):
         before.clear()
         before.update(after)
+    else:
+        return after
+    return before
+
+
+def elements(before: Any, after: Any) -> list[Any]:
+    """The elements of ``after``; those of ``before`` stand in for them, so that whoever else holds one sees the same.
+
+    Which element is which nobody tells: equal ones are the same, wherever they went; the rest are by their places.
+    """
+    now = list(after)
+    places = [i for i, new in enumerate(now) if isinstance(new, (list, tuple, dict, set))]
+    if not places:
+        return now
+    old = {i: element for i, element in enumerate(before) if isinstance(element, (list, tuple, dict, set))}
+    known = {i: dumps(element) for i, element in old.items()}
+    texts = {i: dumps(now[i]) for i in places}
+    where: dict[bytes, list[int]] = {}
+    for i, text in known.items():
+        if texts.get(i) == text:
+            now[i] = old.pop(i)
+            del texts[i]
+        else:
+            where.setdefault(text, []).append(i)
+    for i, text in list(texts.items()):
+        if where.get(text):
+            now[i] = old.pop(where[text].pop(0))
+            del texts[i]
+    for i in texts:
+        if i in old:
+            now[i] = update(old[i], now[i])
+    return now
 
 
 if __name__ == "__main__":

@@ -31,6 +31,7 @@ _WRITTEN_AT = 946684800  # 2000-01-01: no clock reading gets into what an agent 
 _TROUBLE = 250  # the descriptor that a child tells trouble on, before it is a program
 _CLOCK = os.sysconf("SC_CLK_TCK")
 _PAGE = os.sysconf("SC_PAGE_SIZE")
+_PAGE_KEPT = 4096  # as the host counts
 
 
 class Bounds:
@@ -38,7 +39,7 @@ class Bounds:
 
     def __init__(self, numbers: list[bytes]) -> None:
         self.cpu_s, self.wall_s = float(numbers[0]), float(numbers[1])
-        self.memory, self.processes, self.open_files, self.file, self.workspace, self.files = map(int, numbers[2:])
+        self.memory, self.processes, self.open_files, self.file, self.files, self.kept, self.kept_files = map(int, numbers[2:])
 
 
 def main() -> None:
@@ -66,12 +67,13 @@ def main() -> None:
     hide()
     started = time.monotonic()
     os.close(go)
-    reason, status = watch(pid, channel, bounds, started)
+    seen: dict[tuple[str, bytes], float] = {}
+    reason, status = watch(pid, channel, bounds, started, seen)
     wall_s = time.monotonic() - started
     said = os.read(trouble, 1000)
     if said:
         sys.exit(f"the program could not be set up: {said.decode()}")
-    cpu_s = reaped_cpu_s()
+    cpu_s = max(reaped_cpu_s(), sum(seen.values()))
     contents, left_out = collect(bounds)
     outcome = b"%s %d %.6f %.6f" % (reason.encode(), status, wall_s, cpu_s)
     report = memoryview(frame(pack([[outcome], left_out, contents])))
@@ -155,7 +157,7 @@ def cap(bounds: Bounds) -> None:
         resource.setrlimit(name, (value, value))
 
 
-def watch(pid: int, channel: int, bounds: Bounds, started: float) -> tuple[str, int]:
+def watch(pid: int, channel: int, bounds: Bounds, started: float, seen: dict[tuple[str, bytes], float]) -> tuple[str, int]:
     """Waits until the program ends or goes too far, then kills every process there is.
 
     Returns:
@@ -174,7 +176,7 @@ def watch(pid: int, channel: int, bounds: Bounds, started: float) -> tuple[str, 
         elif channel in ready:
             reason = "stopped"  # the host closed its writing half
         else:
-            reason = excess(bounds, started)
+            reason = excess(bounds, started, seen)
         for gone, how in reap(os.WNOHANG):
             status = how if gone == pid else status
     try:
@@ -212,8 +214,14 @@ def reaped_cpu_s() -> float:
     return usage.ru_utime + usage.ru_stime
 
 
-def excess(bounds: Bounds, started: float) -> str:
-    """The limit that the whole tree is over, or an empty string."""
+def excess(bounds: Bounds, started: float, seen: dict[tuple[str, bytes], float]) -> str:
+    """The limit that the whole tree is over, or an empty string.
+
+    Args:
+        bounds: The limits.
+        started: When the program did.
+        seen: Process and its start → its own CPU seconds when last looked at: a child that its parent ignores is counted nowhere else.
+    """
     if time.monotonic() - started > bounds.wall_s:
         return "wall"
     for path in (_WORKSPACE, "/tmp", "/dev/shm"):
@@ -230,8 +238,9 @@ def excess(bounds: Bounds, started: float) -> str:
         except OSError:
             continue  # it ended meanwhile
         cpu_s += sum(map(int, fields[11:15])) / _CLOCK
+        seen[pid, fields[19]] = sum(map(int, fields[11:13])) / _CLOCK
         resident += int(fields[21]) * _PAGE
-    if cpu_s > bounds.cpu_s:
+    if max(cpu_s, sum(seen.values())) > bounds.cpu_s:
         return "cpu"
     if resident > bounds.memory and sum(map(share, pids)) > bounds.memory:
         return "memory"
@@ -245,25 +254,30 @@ def share(pid: str) -> int:
             for line in file:
                 if line.startswith(b"Pss:"):
                     return int(line.split()[1]) * 1024
-    except PermissionError:  # undumpable, by its own doing: count all it has
+    except PermissionError:
+        pass  # undumpable, by its own doing: count all it has
+    except OSError:
+        return 0  # it ended meanwhile
+    try:
         with open(f"/proc/{pid}/statm", "rb") as file:
             return int(file.read().split()[1]) * _PAGE
-    except OSError:
-        pass  # it ended meanwhile
-    return 0
+    except (OSError, IndexError):
+        return 0
 
 
 def collect(bounds: Bounds) -> tuple[list[bytes], list[bytes]]:
     """Reads the workspace back once nothing runs any more.
 
-    Only regular files under UTF-8 names are taken, up to the workspace's size; links are not followed, pipes and sockets not opened.
+    Only regular files under UTF-8 names are taken, up to the workspace's size and number, counted as the host counts them;
+    links are not followed, pipes and sockets not opened.
 
     Returns:
         Path, bytes, path, bytes, …; and what was left out: path, reason, path, reason, …
     """
     contents: list[bytes] = []
     left_out: list[bytes] = []
-    room = bounds.workspace
+    pages, places = bounds.kept // _PAGE_KEPT, bounds.kept_files
+    counted = {b""}  # directories that hold a file that is kept
     pending = [_WORKSPACE.encode()]
     while pending:
         directory = pending.pop()
@@ -280,18 +294,26 @@ def collect(bounds: Bounds) -> tuple[list[bytes], list[bytes]]:
                     continue
                 elif kind != stat.S_IFREG:
                     why = {stat.S_IFLNK: b"symbolic link", stat.S_IFIFO: b"pipe", stat.S_IFSOCK: b"socket"}.get(kind, b"special file")
-                elif details.st_size > room or len(contents) >= 2 * bounds.files:
+                elif -(-details.st_size // _PAGE_KEPT) > pages or len(set(parents(path)) - counted) >= places:
                     why = b"too much"
                 else:
                     os.chmod(entry.path, 0o600)
                     with open(entry.path, "rb") as file:
                         data = file.read()
-                    room -= len(data)
+                    pages -= -(-len(data) // _PAGE_KEPT)
+                    places -= 1 + len(set(parents(path)) - counted)
+                    counted.update(parents(path))
                     contents += (path, data)
                     continue
                 if len(left_out) < 32:
                     left_out += (ascii(path)[2:-1].encode()[:200], why)
     return contents, left_out
+
+
+def parents(path: bytes) -> list[bytes]:
+    """The directories that a path leads through."""
+    parts = path.split(b"/")
+    return [b"/".join(parts[:i]) for i in range(1, len(parts))]
 
 
 def is_utf8(path: bytes) -> bool:
