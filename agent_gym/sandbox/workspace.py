@@ -41,7 +41,7 @@ class Sandbox:
 
     Args:
         files: What the workspace holds at first: relative POSIX paths and contents.
-        limits: Of each run.
+        limits: Of the workspace, and of each run that brings none of its own.
 
     Raises:
         SandboxUnavailable: This machine cannot isolate code.
