@@ -50,7 +50,7 @@ class CodeTask(AgentEnv):
     Other files in HumanEval's format are read as they are: ``source="problems.jsonl"``. The oracle knows the solutions.
 
     ## Versions
-    - v0: first version.
+    - 1: the first.
 
     Args:
         source: None for the families above, ``"humaneval"``, or the path of a ``.jsonl`` or ``.jsonl.gz`` file.

