@@ -21,3 +21,8 @@ def needs_sandbox() -> None:
     if "sandbox" in os.environ.get("AGENT_GYM_REQUIRE", "").replace(",", " ").split():
         pytest.fail(str(error))
     pytest.skip(str(error))
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Long tests first, so that no process is left with one at the end."""
+    items.sort(key=lambda item: item.get_closest_marker("slow") is None)
