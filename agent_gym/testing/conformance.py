@@ -28,7 +28,7 @@ from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv, Vecto
 __all__ = ["CHECKS", "ConformanceError", "Maker", "Step", "rollout"]
 
 _SEED = 7
-_STEPS = 40
+_STEPS = 24
 
 
 class ConformanceError(AssertionError):
