@@ -75,9 +75,11 @@ def evaluate(
     """
     if batch < 1 or (episodes is not None and episodes < 1):
         raise ConfigurationError(f"batch and episodes must be at least 1, got {batch} and {episodes}")
-    for keyword, instead in (("interface", "the policy decides on it"), ("split", "give it as split=")):
-        if (env_kwargs or {}).get(keyword, split if keyword == "split" else None) != (split if keyword == "split" else None):
-            raise ConfigurationError(f"env_kwargs: {keyword!r} cannot be set; {instead}")
+    given = env_kwargs or {}
+    if "interface" in given:
+        raise ConfigurationError("env_kwargs: 'interface' cannot be set; the policy decides on it")
+    if given.get("split", split) != split:
+        raise ConfigurationError("env_kwargs: 'split' cannot be set; give it as split=")
     with ExitStack() as stack:
         run = _open(store, stack, policy, env_id, seed)
 

@@ -136,15 +136,13 @@ class Encoder:
         blocks = self._current_blocks()
         calls = [candidate.call for block in blocks for candidate in block.candidates]
         offered = self._with_history(blocks)
-        self.gaps = ()
-        if len(calls) > CANDIDATES:
+        too_many = len(calls) > CANDIDATES
+        self.gaps = ("candidates_cut",) if too_many or self.memory.cut else ()
+        if too_many:
             closing = np.array([call.name in CLOSING for call in calls])
             ranked = np.lexsort((-offered[:, COL_OVERLAP], ~closing))
             kept = np.sort(ranked[:CANDIDATES])
             calls, offered = [calls[i] for i in kept], offered[kept]
-            self.gaps = ("candidates_cut",)
-        elif self.memory.cut:
-            self.gaps = ("candidates_cut",)
         rows = np.zeros((CANDIDATES, CANDIDATE_SIZE), np.float32)
         rows[: len(calls)] = offered
         mask = np.zeros(CANDIDATES, np.int8)
