@@ -1,0 +1,102 @@
+"""What a user has made of a document: the live state of its controls, beside the markup it was loaded with."""
+
+from dataclasses import dataclass, field
+
+from lxml.etree import _Element as Node
+
+__all__ = ["Live", "Node", "is_disabled", "label_of", "options_of", "text_of"]
+
+_DISABLEABLE = frozenset({"button", "input", "select", "textarea", "optgroup", "option", "fieldset"})
+
+
+@dataclass
+class Live:
+    """The live state of one document. What was not touched is as the markup says.
+
+    Attributes:
+        values: The text of fields that were filled; of a file field the chosen files' names, joined by newlines.
+        checks: Checkedness of checkboxes and radio buttons that were touched.
+        selections: The options selected in a select that was touched, in document order.
+        opened: Whether a ``details`` that was touched is open.
+        focus: The focused element.
+        invalid: The control that blocked the last submission, and the validation message shown at it.
+    """
+
+    values: dict[Node, str] = field(default_factory=dict)
+    checks: dict[Node, bool] = field(default_factory=dict)
+    selections: dict[Node, list[Node]] = field(default_factory=dict)
+    opened: dict[Node, bool] = field(default_factory=dict)
+    focus: Node | None = None
+    invalid: tuple[Node, str] | None = None
+
+    def value(self, control: Node) -> str:
+        """The text that an input or textarea holds now (a checkbox's or button's ``value`` as it is)."""
+        known = self.values.get(control)
+        if known is not None:
+            return known
+        if control.tag == "textarea":
+            return text_of(control).removeprefix("\n")
+        return control.get("value") or ""
+
+    def checked(self, control: Node) -> bool:
+        """Whether a checkbox or radio button is checked now."""
+        known = self.checks.get(control)
+        return control.get("checked") is not None if known is None else known
+
+    def selected(self, select: Node) -> list[Node]:
+        """The options that are selected now, by HTML's rules: one that shows a list of one selects its first enabled option."""
+        known = self.selections.get(select)
+        if known is not None:
+            return known
+        options = options_of(select)
+        chosen = [option for option in options if option.get("selected") is not None]
+        if select.get("multiple") is not None:
+            return chosen
+        if chosen:
+            return chosen[-1:]
+        if (select.get("size") or "1") != "1":
+            return []
+        return next(([option] for option in options if not is_disabled(option)), [])
+
+    def open(self, details: Node) -> bool:
+        """Whether a ``details`` is open now."""
+        known = self.opened.get(details)
+        return details.get("open") is not None if known is None else known
+
+
+def options_of(select: Node) -> list[Node]:
+    """A select's options in document order, those in an ``optgroup`` too."""
+    return list(select.iter("option"))
+
+
+def label_of(option: Node) -> str:
+    """An option's label: its ``label`` or its text, blanks collapsed."""
+    return option.get("label") or " ".join(text_of(option).split())
+
+
+def text_of(node: Node) -> str:
+    """All text inside an element."""
+    return "".join(map(str, node.itertext()))
+
+
+def is_disabled(control: Node) -> bool:
+    """Whether a control is disabled by HTML's rules: itself, by its ``optgroup``, or by a ``fieldset`` around it (but for what
+    stands in that fieldset's first ``legend``).
+    """
+    if control.tag not in _DISABLEABLE:
+        return False
+    if control.get("disabled") is not None:
+        return True
+    if control.tag == "option":
+        parent = control.getparent()
+        return parent is not None and parent.tag == "optgroup" and parent.get("disabled") is not None
+    if control.tag == "optgroup":
+        return False
+    below = control
+    for above in control.iterancestors():
+        if above.tag == "fieldset" and above.get("disabled") is not None:
+            legend = next(above.iterchildren("legend"), None)
+            if legend is None or below is not legend:
+                return True
+        below = above
+    return False
