@@ -11,7 +11,7 @@ import pytest
 import agent_gym
 
 ROOT = Path(__file__).parent.parent
-HEAVY = ["jsonschema", "pydantic", "pyarrow", "duckdb", "torch", "playwright", "stable_baselines3", "scipy", "pandas"]
+HEAVY = ["jsonschema_rs", "pydantic", "pyarrow", "duckdb", "torch", "playwright", "stable_baselines3", "scipy", "pandas"]
 
 
 def run(code: str, cwd: Path = ROOT) -> subprocess.CompletedProcess[str]:

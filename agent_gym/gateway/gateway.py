@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import jsonschema
+import jsonschema_rs
 import orjson
 
 from agent_gym.core.action import ToolCall
@@ -135,13 +135,11 @@ def _first_fault(spec: ToolSpec, arguments: Mapping[str, Any]) -> str:
     validator = _validator(orjson.dumps(spec.parameters))
     if validator.is_valid(arguments):
         return ""
-    error = min(validator.iter_errors(arguments), key=lambda e: (list(map(str, e.absolute_path)), e.validator))
-    path = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in error.absolute_path)
+    error = min(validator.iter_errors(arguments), key=lambda e: (list(map(str, e.instance_path)), e.message))
+    path = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in error.instance_path)
     return f"arguments{path}: {error.message}"[:_MESSAGE_CHARS]
 
 
 @functools.lru_cache(maxsize=512)
-def _validator(schema: bytes) -> Any:
-    parsed = orjson.loads(schema)
-    jsonschema.Draft202012Validator.check_schema(parsed)
-    return jsonschema.Draft202012Validator(parsed)
+def _validator(schema: bytes) -> jsonschema_rs.Draft202012Validator:
+    return jsonschema_rs.Draft202012Validator(orjson.loads(schema))

@@ -4,7 +4,7 @@ import copy
 import multiprocessing
 from typing import Any
 
-import jsonschema
+import jsonschema_rs
 import numpy as np
 import pytest
 from gymnasium.vector import utils
@@ -92,7 +92,7 @@ def test_samples_lie_inside_and_follow_the_seed(space: Any) -> None:
 def test_sampled_arguments_pass_the_schema() -> None:
     rng = np.random.default_rng(0)
     for _ in range(300):
-        jsonschema.validate(sample_schema(SCHEMA, rng), SCHEMA)
+        jsonschema_rs.validate(SCHEMA, sample_schema(SCHEMA, rng))
 
 
 def test_a_call_space_holds_every_well_formed_call() -> None:
