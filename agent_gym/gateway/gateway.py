@@ -137,7 +137,10 @@ def _first_fault(spec: ToolSpec, arguments: Mapping[str, Any]) -> str:
         return ""
     error = min(validator.iter_errors(arguments), key=lambda e: (list(map(str, e.instance_path)), e.message))
     path = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in error.instance_path)
-    return f"arguments{path}: {error.message}"[:_MESSAGE_CHARS]
+    message = error.message
+    if isinstance(error.kind, jsonschema_rs.ValidationErrorKind.Enum):  # the library names no more than two of them
+        message = f"{orjson.dumps(error.instance).decode()} is not one of {orjson.dumps(error.kind.options).decode()}"
+    return f"arguments{path}: {message}"[:_MESSAGE_CHARS]
 
 
 @functools.lru_cache(maxsize=512)
