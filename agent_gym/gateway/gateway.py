@@ -135,7 +135,7 @@ def _first_fault(spec: ToolSpec, arguments: Mapping[str, Any]) -> str:
     validator = _validator(orjson.dumps(spec.parameters))
     if validator.is_valid(arguments):
         return ""
-    error = min(validator.iter_errors(arguments), key=lambda e: (list(map(str, e.instance_path)), e.message))
+    error = min(validator.iter_errors(arguments), key=lambda e: (list(map(str, e.instance_path)), e.kind.name))
     path = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in error.instance_path)
     message = error.message
     if isinstance(error.kind, jsonschema_rs.ValidationErrorKind.Enum):  # the library names no more than two of them
