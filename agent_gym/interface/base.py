@@ -75,6 +75,11 @@ class Interface(gymnasium.Env[Any, Any]):
         return self._inner.observation
 
     @property
+    def view(self) -> str:
+        """The part of the observation's text that is neither the goal nor the last result; empty where there is none."""
+        return self._inner.view
+
+    @property
     def last_record(self) -> StepRecord:
         """All about the last step."""
         return self._inner.last_record

@@ -2,15 +2,19 @@
 
 A pure function of the goal, the observations so far and the tools, so that it can be rebuilt from a stored trajectory. Nothing
 here knows any world. A parameter that carries ``x-entity`` is filled with the entities of that kind that were seen in results
-or are named in the goal; one with an ``enum`` with its values.
+or are named in the goal; one with an ``enum`` with its values; one with ``x-find``, a pattern, with what that finds in the goal.
 
 A record is a JSON object of a result. A field named as an entity kind (``order_id``), or a list named as its plural
 (``order_ids``), names entities; the first field that does is the record's subject. Two entities *hang together* if they stand in
 the same record, or one in a record around the other's. A call's entities are combined only if each pair hangs together where their
 kinds ever do, or else shares a neighbour: an item and a variant, say, through their product.
+
+The elements of a page (``view["elements"]``, see `agent_gym.browser.snapshot`) are entities of the kind ``bid``, and their options
+of the kind ``option``. They are on offer only while the page shows them, and only to the tools that an element's ``actions`` name.
 """
 
 import re
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -26,6 +30,8 @@ Entity = tuple[str, str | int]
 """A kind and a value, such as ``("order_id", "W1234567")``."""
 
 _MAX_COMBINATIONS = 512
+_ELEMENT, _OPTION = "bid", "option"
+_NO_VIEW: Mapping[str, Any] = {}
 
 
 @dataclass(frozen=True)
@@ -68,6 +74,8 @@ class Toolbox:
         """Of each tool, the entity kinds of its required parameters."""
         self.kinds: dict[str, re.Pattern[str] | None] = {}
         """Every entity kind, with the pattern by which it is found in a goal, where a parameter's schema states one."""
+        self.finders: dict[str, re.Pattern[str]] = {}
+        """The patterns of ``x-find``, ready to be used."""
         for spec in tools:
             properties = spec.parameters.get("properties", {})
             needed = [name for name in spec.parameters.get("required", ()) if name in properties]
@@ -77,6 +85,8 @@ class Toolbox:
                 kind = _kind(schema)
                 if kind is not None and self.kinds.get(kind) is None:
                     self.kinds[kind] = _finder(schema.get("pattern") or schema.get("items", {}).get("pattern"))
+                if found := _finder(schema.get("x-find")):
+                    self.finders[schema["x-find"]] = found
 
 
 class Memory:
@@ -101,17 +111,27 @@ class Memory:
         self.cut = False
         """Whether a tool ever had so many combinations that some were left out."""
         self.newest: tuple[str, ...] = ()
-        """The words of the newest result."""
+        """The words of the newest result and of the page that is shown."""
+        self.page: tuple[str, ...] = ()
+        """The words of the page that is shown."""
+        self.names: dict[Entity, tuple[str, ...]] = {}
+        """The words of the name of an element that was ever shown."""
         self._subjects: set[Entity] = set()
         self._links: dict[Entity, set[Entity]] = {}
         self._linked_kinds: set[frozenset[str]] = set()
-        self._by_kind: dict[str, list[Entity]] = {}
-        self._seen_of: dict[str, int] = dict.fromkeys(toolbox.kinds, 0)
-        self._read_of: dict[str, int] = dict.fromkeys(toolbox.kinds, 0)
+        self._by_kind: dict[str, dict[Entity, None]] = {}
+        self._seen_of: defaultdict[str, int] = defaultdict(int)
+        self._read_of: defaultdict[str, int] = defaultdict(int)
         self._links_version = 0
         self._changes = 0
         self._built: dict[str, _Built] = {}
         self._known: dict[str, dict[tuple[str, ...], Candidate]] = {spec.name: {} for spec in toolbox.tools}
+        self._elements: list[tuple[Any, ...]] = []
+        self._outline = ""
+        self._actions: dict[Entity, Sequence[str]] = {}
+        self._found = {
+            pattern: list(dict.fromkeys(match.group() for match in finder.finditer(goal))) for pattern, finder in toolbox.finders.items()
+        }
         self._numbers = [int(word) for word in tokens(goal) if word.isdecimal() and len(word) <= 9]
         kinds = toolbox.kinds
         named = [(kind, match.group()) for kind, pattern in kinds.items() if pattern for match in pattern.finditer(goal)]
@@ -119,10 +139,19 @@ class Memory:
             self._see(entity)
         self._link(named, [])
 
-    def update(self, last: Mapping[str, Any] | None) -> None:
-        """Takes in the newest result: an observation's ``data["last"]``."""
-        if last is None:
-            return
+    def update(self, last: Mapping[str, Any] | None, view: Mapping[str, Any] = _NO_VIEW) -> None:
+        """Takes in the newest result and what is shown now: an observation's ``data["last"]`` and ``data["view"]``."""
+        self.newest = ()
+        if last is not None:
+            self._hear(last)
+        if "elements" in view:
+            self._look(view["elements"])
+            if view["outline"] != self._outline:
+                self._outline = view["outline"]
+                self.page = tokens(self._outline)
+            self.newest += self.page
+
+    def _hear(self, last: Mapping[str, Any]) -> None:
         call = ToolCall(last["tool"], last["arguments"])
         key = dumps(call.to_dict())
         self.calls[key] = self.calls.get(key, 0) + 1
@@ -152,6 +181,27 @@ class Memory:
         return built.candidates, built.version
 
     # Reading.
+
+    def _look(self, elements: Sequence[Mapping[str, Any]]) -> None:
+        """Puts the elements that are shown in the place of those that were."""
+        shown = [tuple(element.get(key, ()) for key in ("bid", "role", "name", "context", "actions", "options")) for element in elements]
+        if shown == self._elements:
+            return
+        self._elements = shown
+        for kind in (_ELEMENT, _OPTION):
+            for entity in self._by_kind.pop(kind, ()):
+                self._links.pop(entity, None)
+        for bid, role, name, context, actions, options in shown:
+            entity = (_ELEMENT, bid)
+            self.names[entity] = tokens(name or "")
+            self._actions[entity] = actions
+            self._see(entity, (*tokens(role), *self.names[entity], *tokens(context or "")))
+            for option in options:
+                self._see((_OPTION, option))
+            self._link([entity, *((_OPTION, option) for option in options)], [])
+        self._seen_of[_ELEMENT] += 1
+        self._links_version += 1
+        self._changes += 1
 
     def _read(self, value: Any, around: list[Entity], words: tuple[str, ...] | None = None) -> None:
         """Takes in a value, its records and theirs; ``around`` are the entities of the records around it, ``words`` its words if known."""
@@ -184,11 +234,11 @@ class Memory:
 
     def _see(self, entity: Entity, words: tuple[str, ...] | None = None) -> None:
         kind, value = entity
-        if entity not in self.words:
-            self._by_kind.setdefault(kind, []).append(entity)
+        if entity not in (known := self._by_kind.setdefault(kind, {})):
+            known[entity] = None
             self._seen_of[kind] += 1
             self._changes += 1
-            self.words[entity] = tokens(str(value))
+            self.words.setdefault(entity, tokens(str(value)))
         if words is not None and words != self.words[entity]:
             self._read_of[kind] += 1
             self._changes += 1
@@ -221,7 +271,7 @@ class Memory:
         partial: list[tuple[dict[str, Any], dict[str, Entity]]] = [({}, {})]
         for name, schema, kind in self.toolbox.required[tool]:
             grown = []
-            for value, entity in self._options(schema, kind):
+            for value, entity in self._options(tool, schema, kind):
                 for arguments, entities in partial:
                     if entity is None:
                         grown.append(({**arguments, name: value}, entities))
@@ -237,11 +287,15 @@ class Memory:
                 known[values] = Candidate(call, entities, dumps(call.to_dict()))
             yield known[values]
 
-    def _options(self, schema: Mapping[str, Any], kind: str | None) -> Iterator[tuple[Any, Entity | None]]:
+    def _options(self, tool: str, schema: Mapping[str, Any], kind: str | None) -> Iterator[tuple[Any, Entity | None]]:
         if kind is not None:
             many = schema.get("type") == "array"
             for entity in self._by_kind.get(kind, ()):
-                yield ([entity[1]] if many else entity[1]), entity
+                if kind != _ELEMENT or tool in self._actions[entity]:
+                    yield ([entity[1]] if many else entity[1]), entity
+        elif "x-find" in schema:
+            for text in self._found[schema["x-find"]]:
+                yield text, None
         elif "const" in schema:
             yield schema["const"], None
         elif "enum" in schema:

@@ -95,6 +95,8 @@ class Encoder:
         self.gaps: tuple[str, ...] = ()
         self._goal = unit(bag(shapes(tokens(goal)), _BAG, bigrams=True))
         self._read = np.zeros(_BAG, np.float32)
+        self._page: tuple[str, ...] = ()
+        self._page_bag = np.zeros(_BAG, np.float32)
         self._newest_words: frozenset[str] = _NOTHING
         self._read_words: set[str] = set()
         self._blocks: dict[str, _Block] = {}
@@ -107,10 +109,15 @@ class Encoder:
             ``text: float32[D]``, ``data: float32[M]``, ``candidates: float32[K·C]``, ``action_mask: int8[K]``.
         """
         last = data["last"]
-        self.memory.update(last)
-        words = shapes(json_tokens([last["tool"], last["status"], last["result"]])[:MAX_TOKENS]) if last is not None else []
-        newest = bag(words, _BAG, bigrams=True)
+        self.memory.update(last, data["view"])
+        words = json_tokens([last["tool"], last["status"], last["result"]])[:MAX_TOKENS] if last is not None else []
+        newest = bag(shapes(words), _BAG, bigrams=True)
+        page = self.memory.page
+        if page is not self._page:  # a page that still stands is read once
+            self._page, self._page_bag = page, bag(shapes(page), _BAG, bigrams=True)
+            self._read += self._page_bag
         self._read += newest
+        newest = newest + self._page_bag
         self._newest_words = frozenset(self.memory.newest[:MAX_TOKENS])
         self._read_words |= self._newest_words
         counts = np.stack([newest, self._read])
@@ -226,7 +233,8 @@ class Encoder:
             return known[1]
         words = self.memory.words[entity] if entity is not None else tuple(value_tokens(value))
         goal = self.memory.goal_words
-        distinct, own = frozenset(words), frozenset(value_tokens(value))
+        name = None if entity is None else self.memory.names.get(entity)
+        distinct, own = frozenset(words), frozenset(value_tokens(value) if name is None else name)
         shared = distinct & goal
         overlap = (_saturate(len(shared)), len(shared) / max(1, len(distinct)), float(bool(own) and own <= goal))
         argument = _Argument(np.concatenate([_word_bag(words), np.array(overlap, np.float32)]), own, shared)

@@ -117,7 +117,7 @@ class SpamPolicy(Policy):
         if not kept:
             kept.append(Memory(data["goal"], self._toolbox))
         memory = kept[0]
-        memory.update(data["last"])
+        memory.update(data["last"], data["view"])
         tools = [spec.name for spec in self._toolbox.tools]
         offered = [candidate for tool in tools for candidate in memory.candidates(tool)[0]]
         if not offered:

@@ -126,7 +126,7 @@ def test_candidates_are_rebuilt_from_a_stored_trajectory(tmp_path: Any) -> None:
 def test_when_there_are_too_many_those_that_share_most_with_the_goal_stay() -> None:
     encoder = Encoder("The order of the blue teapot.", Toolbox(TOOLS))
     orders = [{"order_id": f"O{i}", "product": "teapot" if i == 90 else "mug", "colour": "blue" if i > 80 else "grey"} for i in range(100)]
-    arrays = encoder.encode({"step": 1, "max_steps": 9, "last": seen("list_orders", {"orders": orders})})
+    arrays = encoder.encode({"step": 1, "max_steps": 9, "last": seen("list_orders", {"orders": orders}), "view": {}})
     assert encoder.gaps == ("candidates_cut",)
     assert arrays["action_mask"].sum() == CANDIDATES == len(encoder.calls)
     assert ToolCall("get_order", {"order_id": "O90"}) in encoder.calls
@@ -138,18 +138,18 @@ def test_when_there_are_too_many_those_that_share_most_with_the_goal_stay() -> N
 
 def test_what_was_tried_is_marked() -> None:
     encoder = Encoder("Order O1 and order O2.", Toolbox(TOOLS))
-    encoder.encode({"step": 0, "max_steps": 9, "last": None})
+    encoder.encode({"step": 0, "max_steps": 9, "last": None, "view": {}})
     last = {"tool": "get_order", "arguments": {"order_id": "O2"}, "status": "not_found", "result": ""}
-    arrays = encoder.encode({"step": 1, "max_steps": 9, "last": last})
+    arrays = encoder.encode({"step": 1, "max_steps": 9, "last": last, "view": {}})
     tried = arrays["candidates"].reshape(CANDIDATES, -1)[:, COL_TRIED]
     assert [encoder.calls[i] for i in np.flatnonzero(tried)] == [ToolCall("get_order", {"order_id": "O2"})]
 
 
 def test_a_row_says_whether_its_arguments_stand_in_what_was_read() -> None:
     encoder = Encoder("Cancel order O1.", Toolbox(TOOLS))
-    encoder.encode({"step": 0, "max_steps": 9, "last": None})
-    encoder.encode({"step": 1, "max_steps": 9, "last": seen("get_order", {"order_id": "O1", "note": "it came broken"})})
-    newest = encoder.encode({"step": 2, "max_steps": 9, "last": seen("get_product", {"product_id": "P1", "note": "late"})})
+    encoder.encode({"step": 0, "max_steps": 9, "last": None, "view": {}})
+    encoder.encode({"step": 1, "max_steps": 9, "last": seen("get_order", {"order_id": "O1", "note": "it came broken"}), "view": {}})
+    newest = encoder.encode({"step": 2, "max_steps": 9, "last": seen("get_product", {"product_id": "P1", "note": "late"}), "view": {}})
     rows = newest["candidates"].reshape(CANDIDATES, -1)
     refusals = {call.arguments["reason"]: rows[i, 64:66].tolist() for i, call in enumerate(encoder.calls) if call.name == "refuse"}
     assert refusals == {"late": [1.0, 1.0], "broken": [0.0, 1.0]}
@@ -170,4 +170,4 @@ def test_whatever_a_tool_returns_the_arrays_stay_in_their_space(goal: str, resul
     env = gym.make(TOOL_TASK, disable_env_checker=True)
     encoder = Encoder(goal, Toolbox(TOOLS))
     for step, last in enumerate([None, *(seen("get_order", result) for result in results)]):
-        assert env.observation_space.contains(encoder.encode({"step": step, "max_steps": 3, "last": last}))
+        assert env.observation_space.contains(encoder.encode({"step": step, "max_steps": 3, "last": last, "view": {}}))
