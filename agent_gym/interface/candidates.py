@@ -144,12 +144,11 @@ class Memory:
         self.newest = ()
         if last is not None:
             self._hear(last)
-        if "elements" in view:
-            self._look(view["elements"])
-            if view["outline"] != self._outline:
-                self._outline = view["outline"]
-                self.page = tokens(self._outline)
-            self.newest += self.page
+        self._look(view.get("elements", ()))
+        outline = view.get("outline", "")
+        if outline != self._outline:
+            self._outline, self.page = outline, tokens(outline)
+        self.newest += self.page
 
     def _hear(self, last: Mapping[str, Any]) -> None:
         call = ToolCall(last["tool"], last["arguments"])
