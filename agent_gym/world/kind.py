@@ -76,6 +76,9 @@ class WorldKind:
         tasks: How many tasks a family has, by split.
         bases: How many base databases there are, by split; none is in two splits.
         oracle: From a goal's words to the script that solves it by what it observes; None for words it cannot read.
+        site: The module of its web site by name, so that the tool door need not load it; nothing where it has none. The module has
+            ``application(operate)``, which gives a WSGI application whose every fact and every change comes from
+            ``operate(operation, arguments)``, and ``ORIGIN``, under which it is reached.
     """
 
     name: str
@@ -88,6 +91,7 @@ class WorldKind:
     tasks: Mapping[str, int]
     bases: Mapping[str, int]
     oracle: Callable[[str], Script | None]
+    site: str = ""
 
     @cached_property
     def tools(self) -> tuple[ToolSpec, ...]:

@@ -1,20 +1,15 @@
 """ToolTask: tasks that are solved by calling the operations of a simulated business as tools."""
 
-import importlib
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 from agent_gym.agent_env import AgentEnv
 from agent_gym.core import Session, Snapshot, Task, ToolCall
-from agent_gym.errors import ConfigurationError, unknown
-from agent_gym.world import WorldKind, WorldTaskSet, next_call
+from agent_gym.envs.worlds import load_worlds
+from agent_gym.errors import ConfigurationError
+from agent_gym.world import WorldTaskSet, next_call
 
-__all__ = ["WORLDS", "ToolTask"]
-
-WORLDS = {
-    "retail": "agent_gym.envs.worlds.retail:RETAIL",
-}
-"""The worlds by name. A new one is one more line."""
+__all__ = ["ToolTask"]
 
 
 class ToolTask(AgentEnv):
@@ -40,10 +35,14 @@ class ToolTask(AgentEnv):
     | get_order | order_id | reads |
     | list_products | category, page? | reads |
     | get_product | product_id | reads |
+    | search_products | query, category?, max_price_cents?, page? | reads |
+    | get_cart | user_id | reads |
     | cancel_order | order_id, reason | changes |
     | change_address | order_id, address_id | changes |
     | exchange_item | order_id, item_id, variant_id | changes |
     | return_item | order_id, item_id | changes |
+    | add_to_cart | user_id, variant_id, quantity? | changes |
+    | set_cart_quantity | line_id, quantity | changes |
     | finish, refuse, hand_over | answer?; reason; reason | close the episode |
 
     ## Reward
@@ -72,6 +71,7 @@ class ToolTask(AgentEnv):
     ``info`` names task and family for reports; a policy acts on observations alone.
 
     ## Versions
+    - 2: search and cart.
     - 1: the first.
 
     Args:
@@ -79,12 +79,10 @@ class ToolTask(AgentEnv):
         **keywords: Those of `AgentEnv`.
     """
 
-    version: ClassVar[str] = "1"
+    version: ClassVar[str] = "2"
 
     def __init__(self, *, worlds: Sequence[str] | None = None, **keywords: Any) -> None:
-        if isinstance(worlds, str):
-            raise ConfigurationError(f"worlds must be a list of names, got {worlds!r}")
-        kinds = [_load(name) for name in (WORLDS if worlds is None else worlds)]
+        kinds = load_worlds(worlds)
         self._tasks = WorldTaskSet(kinds)
         tools = {spec.name: spec for kind in kinds for spec in kind.tools}
         reasons = dict.fromkeys(reason for kind in kinds for reason in kind.reasons)
@@ -103,11 +101,3 @@ class ToolTask(AgentEnv):
             if script is not None:
                 return next_call(script, observations)
         raise ConfigurationError(f"no oracle can read the goal {goal!r}")
-
-
-def _load(name: str) -> WorldKind:
-    if name not in WORLDS:
-        raise unknown("world", name, WORLDS)
-    module, _, attribute = WORLDS[name].partition(":")
-    kind: WorldKind = getattr(importlib.import_module(module), attribute)
-    return kind

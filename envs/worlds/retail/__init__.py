@@ -49,5 +49,6 @@ RETAIL = WorldKind(
     tasks={"train": 2_000, "validation": 100, "test": 200, "synonyms": 100},
     bases={"train": 12, "validation": 4, "test": 6, "synonyms": 4},
     oracle=_oracle,
+    site="agent_gym.envs.worlds.retail.site",
 )
 """The retail world."""

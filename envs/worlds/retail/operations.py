@@ -125,6 +125,27 @@ def get_product(world: World, product_id: str) -> Record:
     }
 
 
+def search_products(world: World, query: str, category: str | None = None, max_price_cents: int | None = None, page: int = 1) -> Record:
+    words = query.lower().split()
+    named = " AND instr(' ' || lower(name), ' ' || ?)" * len(words)
+    sql = (
+        "SELECT product_id, name AS product, category, min(price_cents) AS from_cents FROM products JOIN variants USING (product_id)"
+        f" WHERE category = coalesce(?, category){named} GROUP BY product_id HAVING from_cents <= coalesce(?, from_cents)"
+        " ORDER BY product_id LIMIT ? OFFSET ?"
+    )
+    return _paged("products", world.query(sql, (category, *words, max_price_cents, _PAGE + 1, (page - 1) * _PAGE)))
+
+
+def get_cart(world: World, user_id: str) -> Record:
+    world.get("users", user_id)
+    lines = world.query(
+        "SELECT line_id, variant_id, product_id, products.name AS product, colour, style, quantity, price_cents"
+        " FROM carts JOIN variants USING (variant_id) JOIN products USING (product_id) WHERE user_id = ? ORDER BY line_id",
+        (user_id,),
+    )
+    return {"lines": lines, "total_cents": sum(line["quantity"] * line["price_cents"] for line in lines)}
+
+
 # --- Changing ---
 
 
@@ -161,8 +182,7 @@ def exchange_item(world: World, order_id: str, item_id: str, variant_id: str) ->
         raise Conflict(f"variant {variant_id} belongs to another product than item {item_id}")
     if variant_id == old["variant_id"]:
         raise Conflict(f"item {item_id} is of variant {variant_id} already")
-    if new["stock"] < item["quantity"]:
-        raise Conflict(f"variant {variant_id}: {new['stock']} in stock, {item['quantity']} needed")
+    _check_stock(world, variant_id, item["quantity"])
     difference = item["quantity"] * (new["price_cents"] - item["price_cents"])
     _restock(world, old["variant_id"], item["quantity"])
     _restock(world, variant_id, -item["quantity"])
@@ -184,6 +204,33 @@ def return_item(world: World, order_id: str, item_id: str) -> Record:
     return {"item_id": item_id, "state": "returned", "refunded_cents": refunded}
 
 
+def add_to_cart(world: World, user_id: str, variant_id: str, quantity: int = 1) -> Record:
+    world.get("users", user_id)
+    lines = world.query("SELECT * FROM carts WHERE user_id = ? AND variant_id = ?", (user_id, variant_id))
+    total = quantity + sum(line["quantity"] for line in lines)
+    _check_stock(world, variant_id, total)
+    line_id: str = lines[0]["line_id"] if lines else world.new_id("C")
+    if lines:
+        world.update("carts", line_id, quantity=total)
+    else:
+        world.insert("carts", line_id=line_id, user_id=user_id, variant_id=variant_id, quantity=total)
+    _done(world, "add_to_cart", user_id)
+    return {"line_id": line_id, "quantity": total}
+
+
+def set_cart_quantity(world: World, line_id: str, quantity: int) -> Record:
+    line = world.get("carts", line_id)
+    if quantity == line["quantity"]:
+        raise Conflict(f"line {line_id} has {quantity} already")
+    _check_stock(world, line["variant_id"], quantity)
+    if quantity:
+        world.update("carts", line_id, quantity=quantity)
+    else:
+        world.delete("carts", line_id)
+    _done(world, "set_cart_quantity", line["user_id"])
+    return {"line_id": line_id, "quantity": quantity}
+
+
 # --- Shared steps ---
 
 
@@ -201,6 +248,12 @@ def _item_of(world: World, order_id: str, item_id: str) -> Record:
     if item["state"] == "returned":
         raise Conflict(f"item {item_id} was returned already")
     return item
+
+
+def _check_stock(world: World, variant_id: str, quantity: int) -> None:
+    stock = world.get("variants", variant_id)["stock"]
+    if stock < quantity:
+        raise Conflict(f"variant {variant_id}: {stock} in stock, {quantity} needed")
 
 
 def _restock(world: World, variant_id: str, quantity: int) -> None:
@@ -221,8 +274,8 @@ def _book(world: World, order: Record, cents: int) -> None:
         )
 
 
-def _done(world: World, operation: str, order_id: str) -> None:
-    world.insert("log_operations", entry_id=world.new_id("L"), operation=operation, order_id=order_id, booked_at=world.clock)
+def _done(world: World, operation: str, subject: str) -> None:
+    world.insert("log_operations", entry_id=world.new_id("L"), operation=operation, subject=subject, booked_at=world.clock)
     world.advance(_WRITE_TAKES_S)
 
 
@@ -248,12 +301,22 @@ _FUNCTIONS: tuple[Callable[..., Record], ...] = (
     get_order,
     list_products,
     get_product,
+    search_products,
+    get_cart,
     cancel_order,
     change_address,
     exchange_item,
     return_item,
+    add_to_cart,
+    set_cart_quantity,
 )
-_LISTINGS = {"find_users_by_name": "users", "list_orders": "orders", "list_products": "products"}
+_LISTINGS = {
+    "find_users_by_name": "users",
+    "list_orders": "orders",
+    "list_products": "products",
+    "search_products": "products",
+    "get_cart": "lines",
+}
 
 OPERATIONS = {spec.name: Operation(spec, function, _LISTINGS.get(spec.name, "")) for spec, function in zip(TOOLS, _FUNCTIONS, strict=True)}
 """The operations by name, in the order of their tools."""

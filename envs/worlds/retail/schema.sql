@@ -75,9 +75,17 @@ CREATE TABLE returns (
     booked_at INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 
+CREATE TABLE carts (
+    line_id TEXT PRIMARY KEY,
+    user_id TEXT NOT NULL REFERENCES users,
+    variant_id TEXT NOT NULL REFERENCES variants,
+    quantity INTEGER NOT NULL CHECK (quantity > 0),
+    UNIQUE (user_id, variant_id)
+) STRICT, WITHOUT ROWID;
+
 CREATE TABLE log_operations (
     entry_id TEXT PRIMARY KEY,
     operation TEXT NOT NULL,
-    order_id TEXT NOT NULL,
+    subject TEXT NOT NULL,
     booked_at INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;

@@ -1,15 +1,16 @@
 """The tools of the retail world as the agent sees them: descriptions with their preconditions, parameters, results."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from agent_gym.core import ToolSpec
 from agent_gym.envs.worlds.retail.catalogue import CATEGORIES, REASONS
 
-__all__ = ["TOOLS"]
+__all__ = ["PATTERNS", "TOOLS"]
 
 Schema = dict[str, Any]
 
-_PATTERNS = {
+PATTERNS = {
     "order_id": r"^W\d{7}$",
     "user_id": r"^U\d{7}$",
     "item_id": r"^I\d{7}$",
@@ -17,9 +18,12 @@ _PATTERNS = {
     "variant_id": r"^V\d{7}$",
     "address_id": r"^A\d{7}$",
     "payment_id": r"^M\d{7}$",
+    "line_id": r"^C\d{7}$",
     "email": r"^[a-z0-9._+-]+@[a-z0-9-]+(\.[a-z0-9-]+)+$",
     "name": r"^[A-ZÀ-Þ][A-Za-zÀ-ÿ'’-]+ [A-ZÀ-Þ][A-Za-zÀ-ÿ'’-]+$",
+    "query": r"^[0-9A-Za-zÀ-ÿ '’-]{0,80}$",
 }
+"""What ids, addresses, names and searches look like."""
 _TEXT: Schema = {"type": "string"}
 _TEXTS: Schema = {"type": "array", "items": _TEXT}
 _WHOLE: Schema = {"type": "integer"}
@@ -27,12 +31,12 @@ _PAGE: Schema = {"type": "integer", "minimum": 1, "maximum": 100, "description":
 
 
 def _entity(kind: str) -> Schema:
-    return {"type": "string", "pattern": _PATTERNS[kind], "x-entity": kind}
+    return {"type": "string", "pattern": PATTERNS[kind], "x-entity": kind}
 
 
-def _object(**properties: Schema) -> Schema:
-    required = [name for name in properties if properties[name] is not _PAGE]
-    return {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
+def _object(optional: Mapping[str, Schema] | None = None, /, **required: Schema) -> Schema:
+    properties = {**required, **(optional or {})}
+    return {"type": "object", "properties": properties, "required": list(required), "additionalProperties": False}
 
 
 def _rows(**properties: Schema) -> Schema:
@@ -40,7 +44,7 @@ def _rows(**properties: Schema) -> Schema:
 
 
 def _ids(kind: str) -> Schema:
-    return {"type": "string", "pattern": _PATTERNS[kind]}
+    return {"type": "string", "pattern": PATTERNS[kind]}
 
 
 def _tool(name: str, description: str, parameters: Schema, result: Schema, *, writes: bool = False, destroys: bool = False) -> ToolSpec:
@@ -48,6 +52,7 @@ def _tool(name: str, description: str, parameters: Schema, result: Schema, *, wr
     return ToolSpec(name=name, description=description, parameters=parameters, output_schema=result, annotations=hints, may_block=False)
 
 
+_CATEGORY: Schema = {"type": "string", "enum": list(CATEGORIES)}
 _PERSON = {"user_id": _ids("user_id"), "name": _TEXT, "email": _TEXT}
 _ITEM = {
     "item_id": _ids("item_id"),
@@ -71,7 +76,7 @@ TOOLS = (
     _tool(
         "find_users_by_name",
         "Lists everybody with a first and last name, five a page; several people may share one.",
-        _object(name=_entity("name"), page=_PAGE),
+        _object({"page": _PAGE}, name=_entity("name")),
         _object(users=_rows(**_PERSON), more={"type": "boolean"}),
     ),
     _tool(
@@ -115,7 +120,7 @@ TOOLS = (
     _tool(
         "list_products",
         "Lists the products of a category, five a page.",
-        _object(category={"type": "string", "enum": list(CATEGORIES)}, page=_PAGE),
+        _object({"page": _PAGE}, category=_CATEGORY),
         _object(products=_rows(product_id=_ids("product_id"), product=_TEXT), more={"type": "boolean"}),
     ),
     _tool(
@@ -127,6 +132,34 @@ TOOLS = (
             product=_TEXT,
             category=_TEXT,
             variants=_rows(variant_id=_ids("variant_id"), colour=_TEXT, style=_TEXT, price_cents=_WHOLE, stock=_WHOLE),
+        ),
+    ),
+    _tool(
+        "search_products",
+        "Lists the products whose names have words that begin so, five a page: of one category, or with a variant at no more than a "
+        "price, if that is asked.",
+        _object({"category": _CATEGORY, "max_price_cents": {"type": "integer", "minimum": 0}, "page": _PAGE}, query=_ids("query")),
+        _object(
+            products=_rows(product_id=_ids("product_id"), product=_TEXT, category=_TEXT, from_cents=_WHOLE),
+            more={"type": "boolean"},
+        ),
+    ),
+    _tool(
+        "get_cart",
+        "Reads what is in an account's cart, and what it comes to.",
+        _object(user_id=_entity("user_id")),
+        _object(
+            lines=_rows(
+                line_id=_ids("line_id"),
+                variant_id=_ids("variant_id"),
+                product_id=_ids("product_id"),
+                product=_TEXT,
+                colour=_TEXT,
+                style=_TEXT,
+                quantity=_WHOLE,
+                price_cents=_WHOLE,
+            ),
+            total_cents=_WHOLE,
         ),
     ),
     _tool(
@@ -160,5 +193,21 @@ TOOLS = (
         _object(item_id=_ids("item_id"), state=_TEXT, refunded_cents=_WHOLE),
         writes=True,
         destroys=True,
+    ),
+    _tool(
+        "add_to_cart",
+        "Puts pieces of a variant (one by default) into an account's cart, beside what is there of it. Needs stock for all of them.",
+        _object(
+            {"quantity": {"type": "integer", "minimum": 1, "maximum": 99}}, user_id=_entity("user_id"), variant_id=_entity("variant_id")
+        ),
+        _object(line_id=_ids("line_id"), quantity=_WHOLE),
+        writes=True,
+    ),
+    _tool(
+        "set_cart_quantity",
+        "Changes how many pieces a line of a cart has; 0 takes it out. Needs another number than now, and stock for all of them.",
+        _object(line_id=_entity("line_id"), quantity={"type": "integer", "minimum": 0, "maximum": 99}),
+        _object(line_id=_ids("line_id"), quantity=_WHOLE),
+        writes=True,
     ),
 )

@@ -1,0 +1,252 @@
+"""The pages of the site: what each reads, what its forms do."""
+
+import re
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from werkzeug import Response
+from werkzeug.exceptions import NotFound
+
+from agent_gym.envs.worlds.retail.catalogue import CATEGORIES, REASONS
+from agent_gym.envs.worlds.retail.site.visit import Person, Visit, fits, redirect, status_of, whole
+
+__all__ = ["ROUTES"]
+
+_DONE = {
+    "cancel_order": "The order was cancelled.",
+    "change_address": "The address was changed.",
+    "exchange_item": "The item was exchanged.",
+    "return_item": "The item was taken back.",
+    "add_to_cart": "The cart has it now.",
+    "set_cart_quantity": "The cart was changed.",
+}
+"""What a page says once an operation was done."""
+_LABELS = {code: code.replace("_", " ").capitalize() for code in REASONS}
+"""The reasons for which an order is cancelled, as people read them."""
+_DOLLARS = re.compile(r"([0-9]{1,7})(?:\.([0-9]{1,2}))?")
+_MOST = 99
+"""The most pieces that a cart takes of one variant."""
+
+
+# --- Finding ---
+
+
+def home(visit: Visit) -> Response:
+    return visit.show("home.html", "Service desk")
+
+
+def customers(visit: Visit) -> Response:
+    """Finds accounts by e-mail address or name."""
+    asked = visit.asked("q")
+    email = "@" in asked
+    people: list[dict[str, Any]] = []
+    turns: dict[str, str] = {}
+    status, problem = 200, ""
+    if not asked:
+        pass
+    elif not fits("email", asked.lower()) if email else not fits("name", asked):
+        status, problem = 400, "That is neither an e-mail address nor a first and last name."
+    elif email:
+        result = visit.operate("find_user_by_email", {"email": asked.lower()})
+        if result.failed:
+            status, problem = status_of(result), result.content
+        else:
+            people = [result.structured]
+    else:
+        found = visit.read("find_users_by_name", name=asked, page=visit.page())
+        people, turns = found["users"], visit.turns(found["more"], q=asked)
+        if not people:
+            status, problem = 404, f"Nobody here is called {asked}."
+    return visit.show("customers.html", "Customers", status=status, problem=problem, asked=asked, people=people, turns=turns)
+
+
+def order_search(visit: Visit) -> Response:
+    """Goes to an order by its number."""
+    asked = visit.asked("order_id").upper()
+    if fits("order_id", asked):
+        return redirect(f"/orders/{asked}")
+    problem = "An order's number is a W and seven digits." if asked else ""
+    return visit.show("order_search.html", "Orders", status=400 if problem else 200, problem=problem, asked=asked)
+
+
+def products(visit: Visit) -> Response:
+    """Searches the catalogue."""
+    asked = {name: visit.asked(name) for name in ("q", "category", "max_price")}
+    arguments: dict[str, Any] = {"query": asked["q"]}
+    problems = []
+    if not fits("query", asked["q"]):
+        problems.append("Products are found by words of their names.")
+    if asked["category"]:
+        arguments["category"] = asked["category"]
+        if asked["category"] not in CATEGORIES:
+            problems.append("There is no such category.")
+    if asked["max_price"]:
+        arguments["max_price_cents"] = _cents(asked["max_price"])
+        if arguments["max_price_cents"] is None:
+            problems.append("A price is in dollars, such as 19.90.")
+    facts: dict[str, Any] = {"asked": asked, "categories": tuple(CATEGORIES), "found": [], "turns": {}}
+    if problems:
+        return visit.show("products.html", "Products", status=400, problem=" ".join(problems), **facts)
+    found = visit.read("search_products", **arguments, page=visit.page())
+    facts |= {"found": found["products"], "turns": visit.turns(found["more"], **asked)}
+    return visit.show("products.html", "Products", **facts)
+
+
+# --- Customers ---
+
+
+def account(visit: Visit, user_id: str) -> Response:
+    """An account. Who opens it helps this customer from here on."""
+    user = visit.read("get_user", user_id=user_id)
+    visit.help(Person(user_id, user["name"]))
+    return visit.show("account.html", user["name"], user=user)
+
+
+def orders_of(visit: Visit, user_id: str) -> Response:
+    orders = visit.read("list_orders", user_id=user_id)["orders"]
+    return visit.show("orders.html", f"Orders of customer {user_id}", user_id=user_id, orders=orders)
+
+
+def cart(visit: Visit, user_id: str, problem: str = "", status: int = 200) -> Response:
+    found = visit.read("get_cart", user_id=user_id)
+    return _page(visit, "cart.html", f"Cart of customer {user_id}", problem, status, user_id=user_id, cart=found)
+
+
+def set_cart_quantity(visit: Visit, user_id: str) -> Response:
+    line_id, quantity = visit.sent("line_id"), whole(visit.sent("quantity"), 0, _MOST)
+    if quantity is None or not fits("line_id", line_id):
+        return cart(visit, user_id, f"Choose a line of the cart and a number from 0 to {_MOST}.", 400)
+    return _carry_out(
+        visit, "set_cart_quantity", {"line_id": line_id, "quantity": quantity}, f"/customers/{user_id}/cart", partial(cart, visit, user_id)
+    )
+
+
+# --- Orders ---
+
+
+def order(visit: Visit, order_id: str, problem: str = "", status: int = 200) -> Response:
+    found = visit.read("get_order", order_id=order_id)
+    return _page(visit, "order.html", f"Order {order_id}", problem, status, order=found, reasons=_LABELS)
+
+
+def cancel_order(visit: Visit, order_id: str) -> Response:
+    reason = visit.sent("reason")
+    if reason not in REASONS:
+        return order(visit, order_id, "Choose a reason.", 400)
+    return _carry_out(
+        visit, "cancel_order", {"order_id": order_id, "reason": reason}, f"/orders/{order_id}", partial(order, visit, order_id)
+    )
+
+
+def return_item(visit: Visit, order_id: str, item_id: str) -> Response:
+    return _carry_out(
+        visit, "return_item", {"order_id": order_id, "item_id": item_id}, f"/orders/{order_id}", partial(order, visit, order_id)
+    )
+
+
+def address(visit: Visit, order_id: str, problem: str = "", status: int = 200) -> Response:
+    """The form for another address. It shows the owner's saved addresses, so it reads the account too."""
+    found = visit.read("get_order", order_id=order_id)
+    user = visit.read("get_user", user_id=found["user_id"])
+    return _page(
+        visit, "address.html", f"Change the address of order {order_id}", problem, status, order=found, addresses=user["addresses"]
+    )
+
+
+def change_address(visit: Visit, order_id: str) -> Response:
+    address_id = visit.sent("address_id")
+    if not fits("address_id", address_id):
+        return address(visit, order_id, "Choose an address.", 400)
+    return _carry_out(
+        visit, "change_address", {"order_id": order_id, "address_id": address_id}, f"/orders/{order_id}", partial(address, visit, order_id)
+    )
+
+
+def exchange(visit: Visit, order_id: str, item_id: str, problem: str = "", status: int = 200) -> Response:
+    """The form for another variant of an item. It shows the variants, so it reads the product too."""
+    found = visit.read("get_order", order_id=order_id)
+    item = next((item for item in found["items"] if item["item_id"] == item_id), None)
+    if item is None:
+        raise NotFound(f"item {item_id} is not in order {order_id}")
+    variants = visit.read("get_product", product_id=item["product_id"])["variants"]
+    title = f"Exchange the {item['product']} of order {order_id}"
+    return _page(visit, "exchange.html", title, problem, status, order=found, item=item, variants=variants)
+
+
+def exchange_item(visit: Visit, order_id: str, item_id: str) -> Response:
+    variant_id = visit.sent("variant_id")
+    if not fits("variant_id", variant_id):
+        return exchange(visit, order_id, item_id, "Choose a variant.", 400)
+    return _carry_out(
+        visit,
+        "exchange_item",
+        {"order_id": order_id, "item_id": item_id, "variant_id": variant_id},
+        f"/orders/{order_id}",
+        partial(exchange, visit, order_id, item_id),
+    )
+
+
+# --- Products ---
+
+
+def product(visit: Visit, product_id: str, problem: str = "", status: int = 200) -> Response:
+    found = visit.read("get_product", product_id=product_id)
+    return _page(visit, "product.html", found["product"].capitalize(), problem, status, product=found)
+
+
+def add_to_cart(visit: Visit, product_id: str) -> Response:
+    user_id, variant_id, quantity = visit.sent("user_id"), visit.sent("variant_id"), whole(visit.sent("quantity"), 1, _MOST)
+    if quantity is None or not fits("user_id", user_id) or not fits("variant_id", variant_id):
+        return product(visit, product_id, f"Choose a variant and a number from 1 to {_MOST}.", 400)
+    return _carry_out(
+        visit,
+        "add_to_cart",
+        {"user_id": user_id, "variant_id": variant_id, "quantity": quantity},
+        f"/customers/{user_id}/cart",
+        partial(product, visit, product_id),
+    )
+
+
+def _carry_out(visit: Visit, operation: str, arguments: dict[str, Any], onward: str, again: Callable[[str, int], Response]) -> Response:
+    """Carries out what a form asks for and goes on to the page that shows it; or shows the form again, and why it could not be done."""
+    result = visit.operate(operation, arguments)
+    return again(result.content, status_of(result)) if result.failed else redirect(onward, done=operation)
+
+
+def _page(visit: Visit, template: str, title: str, problem: str, status: int, **facts: Any) -> Response:
+    """A page that says what was done before it was opened, unless there is a problem."""
+    done = "" if problem else _DONE.get(visit.asked("done"), "")
+    return visit.show(template, title, status=status, problem=problem, done=done, **facts)
+
+
+def _cents(dollars: str) -> int | None:
+    found = _DOLLARS.fullmatch(dollars)
+    return int(found[1]) * 100 + int((found[2] or "").ljust(2, "0")) if found else None
+
+
+_CUSTOMER = "/customers/<id(user_id):user_id>"
+_ORDER = "/orders/<id(order_id):order_id>"
+_ITEM = f"{_ORDER}/items/<id(item_id):item_id>"
+_PRODUCT = "/products/<id(product_id):product_id>"
+
+ROUTES: tuple[tuple[str, str, Callable[..., Response]], ...] = (
+    ("GET", "/", home),
+    ("GET", "/customers", customers),
+    ("GET", _CUSTOMER, account),
+    ("GET", f"{_CUSTOMER}/orders", orders_of),
+    ("GET", f"{_CUSTOMER}/cart", cart),
+    ("POST", f"{_CUSTOMER}/cart", set_cart_quantity),
+    ("GET", "/orders", order_search),
+    ("GET", _ORDER, order),
+    ("POST", f"{_ORDER}/cancel", cancel_order),
+    ("GET", f"{_ORDER}/address", address),
+    ("POST", f"{_ORDER}/address", change_address),
+    ("GET", f"{_ITEM}/exchange", exchange),
+    ("POST", f"{_ITEM}/exchange", exchange_item),
+    ("POST", f"{_ITEM}/return", return_item),
+    ("GET", "/products", products),
+    ("GET", _PRODUCT, product),
+    ("POST", f"{_PRODUCT}/cart", add_to_cart),
+)
+"""Every page and form: method, address, and what answers. ``<id(kind):name>`` is an id as the tools know it."""
