@@ -1,0 +1,500 @@
+"""A page told in lines that a person, a language model and a program can read, and the list of what can be acted upon in it.
+
+What a page shows is data: wherever its text has ``[digits]``, as only an element may, the bracket gets a backslash; so does the first
+character of a line of text that would look like a heading, a row, an item or a message, a quote or backslash in a quoted name, and a
+``|`` in a cell. So a row splits at `` | ``, a definition at its first ``: ``, and an element is a ``[`` without a backslash.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+
+from agent_gym.browser.accessibility import (
+    BLOCKS,
+    CONTROLS,
+    MARKS,
+    OPAQUE,
+    TOLD,
+    Names,
+    actions_of,
+    acts,
+    attributes_of,
+    hidden,
+    role_of,
+    states_of,
+    unseen,
+    value_shown,
+)
+from agent_gym.browser.live import Live, Node, is_disabled, label_of, options_of, text_of, value_of
+from agent_gym.browser.snapshot import Element
+
+__all__ = ["describe", "hidden"]
+
+_CONTEXT = 120
+"""Characters of `Element.context`."""
+_NAV_LINE = 300
+"""Characters up to which a navigation is told on one line."""
+_MINE = "\0"
+"""Marks an element's bracket while its line is put together. No document can hold it."""
+_FAKE = re.compile(rf"(?<!{_MINE})\[(?=\d+\])")
+_LOOKS = re.compile(r"(?:#+|[-!|—]) ")
+_NAMED_OTHERWISE = frozenset({"aria-label", "aria-labelledby", "hidden"})
+_DISABLEABLE = frozenset({"button", "input", "select", "textarea"})
+_LEAVES = frozenset({"input", "select", "textarea"})
+
+_Attributes = Mapping[str, str]
+_Facts = tuple[str, str, str, str, tuple[str, ...], tuple[str, ...], tuple[str, ...], str, str]
+"""Of an element: bid, role, name, value, states, options, actions, url, and the part of the page it is in."""
+
+_Cell = tuple[str, Node, range]
+"""A cell as shown, the cell itself, and which of the found are in it."""
+
+
+def describe(
+    body: Node, live: Live, give_id: Callable[[Node, str, str], str], locate: Callable[[str], str]
+) -> tuple[str, tuple[Element, ...]]:
+    """The outline and the elements of a page.
+
+    Args:
+        body: The document's body.
+        live: The state of its controls.
+        give_id: Gives the bid of an element from itself, its role and its name. Called once an element, in document order.
+        locate: Gives what `Element.url` shows for an ``href``.
+    """
+    walk = _Walk(body, live, give_id, locate)
+    walk.inside(body)
+    walk.flush()
+    return "\n".join(walk.lines), walk.elements()
+
+
+class _Walk:
+    """One pass over a tree. Handlers take an element, its tag and its attributes; reading those once is what makes it fast.
+
+    Attributes:
+        lines: The lines that are done.
+    """
+
+    def __init__(self, body: Node, live: Live, give_id: Callable[[Node, str, str], str], locate: Callable[[str], str]) -> None:
+        self.lines: list[str] = []
+        self._run: list[str] = []  # the pieces of the line that is being put together
+        self._full = False  # it has a control already: the next one begins a line
+        self._found: list[_Facts] = []
+        self._contexts: list[str] = []  # of each found: what its row or item says
+        self._live = live
+        self._names = Names(body, live)
+        self._give_id = give_id
+        self._locate = locate
+        self._mute = False  # text here is told already, in a name
+        self._disabled = False  # by a fieldset around
+        self._exempt: dict[Node, bool] = {}  # the first legends of disabled fieldsets: whether disabled by one further out
+        self._section = ""  # what elements here belong to
+        self._nav = False
+        self._number = 0  # of the next item of an ordered list
+        self._rows = False  # whether the table around is one, not a layout
+        self._cells: list[_Cell] | None = None  # of the row around
+        self._terms: list[str] = []
+        self._values: list[str] = []
+
+    def elements(self) -> tuple[Element, ...]:
+        """What was found, in document order."""
+        return tuple(
+            [
+                Element(
+                    bid=bid,
+                    role=role,
+                    name=name,
+                    context=_cut(context or (section if section != name else "")),
+                    value=value,
+                    states=states,
+                    options=options,
+                    actions=actions,
+                    url=url,
+                )
+                for (bid, role, name, value, states, options, actions, url, section), context in zip(
+                    self._found, self._contexts, strict=True
+                )
+            ]
+        )
+
+    # --- Lines ---
+
+    def flush(self) -> None:
+        """Ends the line."""
+        if self._run:
+            line = " ".join("".join(self._run).split())
+            self._run.clear()
+            self._full = False
+            if line:
+                self.lines.append(_safe(line))
+
+    def _apart(self, node: Node) -> list[str]:
+        """The lines of what is inside an element, kept apart."""
+        if not len(node):
+            line = "" if self._mute else " ".join((node.text or "").split())
+            return [_safe(line)] if line else []
+        outer = (self.lines, self._run, self._full)
+        self.lines, self._run, self._full = [], [], False
+        self.inside(node)
+        self.flush()
+        lines = self.lines
+        self.lines, self._run, self._full = outer
+        return lines
+
+    # --- The walk ---
+
+    def inside(self, node: Node) -> None:
+        """Tells what is inside an element."""
+        if (text := node.text) and not self._mute:
+            self._run.append(text)
+        for child in node:
+            tag = child.tag
+            attributes = attributes_of(child)
+            if not unseen(tag, attributes):
+                handler = _HANDLERS.get(tag) if not attributes or MARKS.isdisjoint(attributes) else _Walk._marked
+                if handler is None:
+                    self.inside(child)
+                else:
+                    handler(self, child, tag, attributes)
+            if (text := child.tail) and not self._mute:
+                self._run.append(text)
+
+    def _marked(self, node: Node, tag: str, attributes: _Attributes) -> None:
+        """A control, or what its attributes may make one, or something else than its tag says."""
+        role = role_of(node, tag, attributes)
+        handler = (_BY_ROLE.get(role) if "role" in attributes else None) or _BY_TAG.get(tag)
+        block = tag in BLOCKS
+        if block:
+            self.flush()
+        before = self._mute
+        if acts(tag, role, attributes):
+            self._control(node, tag, role, attributes)
+            if tag in _LEAVES or "contenteditable" in attributes or (role in OPAQUE and tag != "summary"):
+                handler = _Walk._nothing
+            elif role in TOLD or tag == "summary":
+                handler = None if len(node) else _Walk._nothing
+                self._mute = True
+        if handler is None:
+            self.inside(node)
+        else:
+            handler(self, node, tag, attributes)
+        self._mute = before
+        if block:
+            self.flush()
+
+    def _nothing(self, *_: object) -> None:
+        """Nothing inside is told apart."""
+
+    def _control(self, node: Node, tag: str, role: str, attributes: _Attributes) -> None:
+        """What can be acted upon."""
+        live = self._live
+        name = self._names.of(node, tag, role, attributes)
+        states = states_of(node, tag, attributes, live, tag in _DISABLEABLE and (self._disabled or "disabled" in attributes))
+        value = value_shown(node, tag, attributes, live)
+        options: tuple[str, ...] = ()
+        if tag == "select":
+            options = tuple([label_of(option) for option in options_of(node) if not is_disabled(option)])
+        elif "list" in attributes and (offered := self._names.by_id.get(attributes["list"])) is not None:
+            options = tuple([value_of(option) for option in options_of(offered) if not is_disabled(option)])
+        bid = self._give_id(node, role, name)
+        url = self._locate(attributes["href"]) if role == "link" and "href" in attributes else ""
+        self._found.append((bid, role, name, value, states, options, actions_of(tag, attributes, states), url, self._section))
+        self._contexts.append("")
+        piece = f" {_MINE}[{bid}] {role} {_quoted(name)}"
+        if value:
+            piece += f" = {_quoted(value)}"
+        if states:
+            piece += f" ({', '.join(states)})"
+        if options:
+            piece += f" options: {' | '.join(map(_quoted, options))}"
+        alone = self._nav or tag != "a"
+        if alone and self._full:
+            self.flush()
+        self._run.append(piece + " ")
+        self._full = self._full or alone
+
+    def _block(self, node: Node, *_: object) -> None:
+        self.flush()
+        self.inside(node)
+        self.flush()
+
+    def _break(self, *_: object) -> None:
+        self.flush()
+
+    def _pre(self, node: Node, *_: object) -> None:
+        """Text whose lines and blanks are kept; what can be acted upon in it comes after."""
+        self.flush()
+        before = self._mute
+        if not before:
+            self.lines += [_safe(line) for line in text_of(node).expandtabs().rstrip().splitlines() if line]
+        self._mute = True
+        self.inside(node)
+        self._mute = before
+        self.flush()
+
+    def _image(self, node: Node, tag: str, attributes: _Attributes) -> None:
+        name = "" if self._mute or attributes.get("alt") == "" else self._names.of(node, tag, "img", attributes)
+        if name:
+            self._run.append(f" (image: {name}) ")
+
+    def _gauge(self, _: Node, tag: str, attributes: _Attributes) -> None:
+        """A progress bar or meter."""
+        if not self._mute:
+            now = attributes.get("value", attributes.get("aria-valuenow", "unknown"))
+            most = attributes.get("max", attributes.get("aria-valuemax", ""))
+            self._run.append(f" ({tag if tag == 'meter' else 'progress'}: {now}{most and f' of {most}'}) ")
+
+    def _label(self, node: Node, *_: object) -> None:
+        """A label is told as the name of its control, where it is that."""
+        control = self._names.labelled.get(node)
+        before = self._mute
+        if control is not None and control.tag in CONTROLS and _NAMED_OTHERWISE.isdisjoint(control.keys()):
+            self._mute = True
+        self.inside(node)
+        self._mute = before
+
+    # --- Parts of the page ---
+
+    def _heading(self, node: Node, tag: str, attributes: _Attributes) -> None:
+        self.flush()
+        lines = self._apart(node)
+        if lines:
+            level = tag[1] if tag[0] == "h" and tag[1:].isdecimal() else attributes.get("aria-level", "2")
+            self.lines.append(f"{'#' * min(int(level) if level.isdecimal() else 2, 6)} {' '.join(lines)}")
+            self._section = self._names.text(node)
+
+    def _scope(self, node: Node, *_: object) -> None:
+        """A part with headings of its own."""
+        before = self._section
+        self._block(node)
+        self._section = before
+
+    def _group(self, node: Node, tag: str, attributes: _Attributes) -> None:
+        """A form, fieldset, dialog or group: told by its name, if that is not in the text anyway."""
+        self.flush()
+        section, disabled = self._section, self._disabled
+        name = self._names.of(node, tag, "group", attributes)
+        if name:
+            self._section = name
+            if not self._mute and name in (attributes.get("aria-label"), attributes.get("title")):
+                self.lines.append(f"— {name} —")
+        if tag == "fieldset" and "disabled" in attributes:
+            self._disabled = True
+            if (legend := node.find("legend")) is not None:
+                self._exempt[legend] = disabled
+        self.inside(node)
+        self.flush()
+        self._section, self._disabled = section, disabled
+
+    def _legend(self, node: Node, *_: object) -> None:
+        self.flush()
+        before = self._disabled
+        self._disabled = self._exempt.get(node, before)
+        if lines := self._apart(node):
+            self.lines.append(f"— {' '.join(lines)} —")
+        self._disabled = before
+
+    def _details(self, node: Node, *_: object) -> None:
+        """Details: of closed ones the summary only."""
+        if self._live.open(node):
+            self._block(node)
+            return
+        summary = node.find("summary")
+        if summary is not None and not unseen("summary", own := attributes_of(summary)):
+            self._marked(summary, "summary", own)
+
+    def _navigation(self, node: Node, tag: str, attributes: _Attributes) -> None:
+        self.flush()
+        section, nav = self._section, self._nav
+        name = self._names.of(node, tag, "navigation", attributes)
+        self._section, self._nav = name, True
+        lines = self._apart(node)
+        self._section, self._nav = section, nav
+        if lines:
+            head = f"navigation {_quoted(name)}:" if name else "navigation:"
+            line = f"{head} {' · '.join(lines)}"
+            self.lines += [line] if len(line) <= _NAV_LINE else [head, *[f"- {line}" for line in lines]]
+
+    def _message(self, node: Node, *_: object) -> None:
+        self.flush()
+        if lines := self._apart(node):
+            self.lines += [f"! {lines[0]}", *lines[1:]]
+
+    # --- Lists and tables ---
+
+    def _list(self, node: Node, tag: str, attributes: _Attributes) -> None:
+        before = self._number
+        start = attributes.get("start", "1")
+        self._number = int(start) if tag == "ol" and start.isdecimal() else 1 if tag == "ol" else 0
+        self._block(node)
+        self._number = before
+
+    def _item(self, node: Node, *_: object) -> None:
+        self.flush()
+        mark, section, first = "- ", self._section, len(self._found)
+        number, self._number = self._number, 0
+        lines = self._apart(node)
+        if number:
+            mark, number = f"{number}. ", number + 1
+        self._number, self._section = number, section
+        if self._nav:
+            self.lines += lines
+        elif lines:
+            self.lines.append(mark + lines[0])
+            self.lines += [f"  {line}" for line in lines[1:]]
+        if first < len(self._found) and not self._nav:
+            said = self._said(node)
+            for at in range(first, len(self._found)):
+                if not self._contexts[at] and said != self._found[at][2]:
+                    self._contexts[at] = said
+
+    def _table(self, node: Node, _: str, attributes: _Attributes) -> None:
+        before = (self._rows, self._cells)
+        self._rows, self._cells = attributes.get("role") not in ("none", "presentation"), None
+        self._block(node)
+        self._rows, self._cells = before
+
+    def _row(self, node: Node, tag: str, _: object) -> None:
+        if tag == "tr" and not self._rows:
+            self._block(node)
+            return
+        self.flush()
+        outer, first = self._cells, len(self._found)
+        cells: list[_Cell] = []
+        self._cells = cells
+        self.inside(node)
+        self.flush()
+        self._cells = outer
+        if any(shown for shown, _, _ in cells):
+            self.lines.append(f"| {' | '.join([shown for shown, _, _ in cells])} |")
+        if first < len(self._found):
+            self._place(cells, first)
+
+    def _cell(self, node: Node, _: str, attributes: _Attributes) -> None:
+        cells = self._cells
+        if cells is None:
+            self._block(node)
+            return
+        first, section = len(self._found), self._section
+        self._cells = None
+        shown = " ".join(self._apart(node)).replace("|", "\\|")
+        self._cells, self._section = cells, section
+        cells.append((shown, node, range(first, len(self._found))))
+        if "colspan" in attributes and (span := attributes["colspan"]).isdecimal():
+            cells += [("", node, range(0))] * (min(int(span), 100) - 1)
+
+    def _place(self, cells: list[_Cell], first: int) -> None:
+        """Gives what was found in a row its context: what the row says, but for its own name."""
+        told = [(self._said(node), own) for _, node, own in cells if node is not None]
+        for at in range(first, len(self._found)):
+            if not self._contexts[at]:
+                name = self._found[at][2]
+                self._contexts[at] = " ".join([said for said, own in told if said and not (at in own and said == name)])
+
+    def _definitions(self, node: Node, *_: object) -> None:
+        outer = (self._terms, self._values)
+        self._terms, self._values = [], []
+        self._block(node)
+        self._define()
+        self._terms, self._values = outer
+
+    def _term(self, node: Node, *_: object) -> None:
+        self.flush()
+        if self._values:
+            self._define()
+        self._terms.append(" ".join(self._apart(node)).rstrip(" :"))
+
+    def _value(self, node: Node, *_: object) -> None:
+        self.flush()
+        self._values.append(" ".join(self._apart(node)))
+
+    def _define(self) -> None:
+        """Ends a definition."""
+        term, value = ", ".join(filter(None, self._terms)), ", ".join(filter(None, self._values))
+        if term or value:
+            self.lines.append(f"{term}: {value}".strip() if term else value)
+        self._terms, self._values = [], []
+
+    def _said(self, node: Node) -> str:
+        """What an element says apart from its controls: text, links and images."""
+        if not len(node):
+            return " ".join((node.text or "").split())
+        said: list[str] = []
+        self._say(node, said)
+        return " ".join("".join(said).split())
+
+    def _say(self, node: Node, said: list[str]) -> None:
+        if text := node.text:
+            said.append(text)
+        for child in node:
+            tag = child.tag
+            attributes = attributes_of(child)
+            apart = tag in BLOCKS or tag == "br"
+            if apart:
+                said.append(" ")
+            if unseen(tag, attributes) or child in self._names.labelled or (tag == "details" and not self._live.open(child)):
+                pass
+            elif tag == "img" or "aria-label" in attributes:
+                said.append(self._names.of(child, tag, "", attributes))
+            elif tag not in CONTROLS or tag == "a":
+                self._say(child, said)
+            if apart:
+                said.append(" ")
+            if text := child.tail:
+                said.append(text)
+
+
+def _safe(line: str) -> str:
+    """A line of the page's own text, with what would make it look like something else escaped."""
+    if "[" in line:
+        line = _FAKE.sub(r"\\[", line).replace(_MINE, "")
+    return "\\" + line if line[0] in "#-!|—" and _LOOKS.match(line) else line
+
+
+def _quoted(text: str) -> str:
+    if "\\" in text or '"' in text or _MINE in text:
+        text = text.replace(_MINE, "").replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{text}"'
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _CONTEXT else text[: _CONTEXT - 1].rstrip() + "…"
+
+
+_Handler = Callable[[_Walk, Node, str, _Attributes], None]
+
+_BY_TAG: dict[str, _Handler] = {
+    **dict.fromkeys(BLOCKS, _Walk._block),
+    **dict.fromkeys(("h1", "h2", "h3", "h4", "h5", "h6"), _Walk._heading),
+    **dict.fromkeys(("article", "aside", "main", "section"), _Walk._scope),
+    **dict.fromkeys(("dialog", "fieldset", "form"), _Walk._group),
+    **dict.fromkeys(("ul", "ol", "menu"), _Walk._list),
+    **dict.fromkeys(("td", "th"), _Walk._cell),
+    **dict.fromkeys(("progress", "meter"), _Walk._gauge),
+    **dict.fromkeys(("img", "svg"), _Walk._image),
+    **dict.fromkeys(("br", "hr"), _Walk._break),
+    "details": _Walk._details,
+    "dd": _Walk._value,
+    "dl": _Walk._definitions,
+    "dt": _Walk._term,
+    "label": _Walk._label,
+    "legend": _Walk._legend,
+    "li": _Walk._item,
+    "nav": _Walk._navigation,
+    "output": _Walk._message,
+    "pre": _Walk._pre,
+    "table": _Walk._table,
+    "tr": _Walk._row,
+}
+_HANDLERS: dict[str, _Handler] = _BY_TAG | dict.fromkeys(CONTROLS, _Walk._marked)
+_BY_ROLE: dict[str, _Handler] = {
+    **dict.fromkeys(("alertdialog", "dialog", "form", "group", "radiogroup"), _Walk._group),
+    **dict.fromkeys(("alert", "status"), _Walk._message),
+    **dict.fromkeys(("meter", "progressbar"), _Walk._gauge),
+    **dict.fromkeys(("cell", "columnheader", "gridcell", "rowheader"), _Walk._cell),
+    **dict.fromkeys(("grid", "table"), _Walk._table),
+    "heading": _Walk._heading,
+    "img": _Walk._image,
+    "list": _Walk._list,
+    "listitem": _Walk._item,
+    "navigation": _Walk._navigation,
+    "row": _Walk._row,
+}
