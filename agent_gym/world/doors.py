@@ -101,7 +101,7 @@ class WorldSession(Session):
         """The rows that differ from the episode's start."""
         return self._world.changes()
 
-    def save(self) -> Snapshot:
+    def save(self) -> Snapshot | None:
         """World and progress as JSON values."""
         return {
             "world": self._world.snapshot(),

@@ -24,12 +24,14 @@ class WorldTaskSet(TaskSet):
 
     Args:
         kinds: The kinds of world.
+        pace: A factor on the families' step limits, for a door that takes more steps.
     """
 
-    def __init__(self, kinds: Sequence[WorldKind]) -> None:
+    def __init__(self, kinds: Sequence[WorldKind], pace: float = 1.0) -> None:
         if not kinds:
             raise ConfigurationError("a task set needs at least one world")
         self.kinds = {kind.name: kind for kind in kinds}
+        self._pace = pace
         self._drafting: dict[tuple[str, str, int], World] = {}
         self._lock = Lock()
         weakref.finalize(self, _close_all, self._drafting)
@@ -66,9 +68,10 @@ class WorldTaskSet(TaskSet):
             type=f"{kind.name}/{name}",
             split=split,
             goal=draft.goal,
-            max_steps=family.max_steps,
+            max_steps=round(family.max_steps * self._pace),
             difficulty=draft.difficulty,
             capabilities=family.capabilities,
+            doors=("tool", "web") if kind.site else ("tool",),
             refusal=bool(draft.refusal),
             spec={
                 "base": [split, index],
@@ -83,11 +86,16 @@ class WorldTaskSet(TaskSet):
             },
         )
 
-    def open(self, task: Task, snapshot: Snapshot | None = None) -> Session:
-        """Opens a session of one of these tasks, or goes on with one that was saved."""
+    def base(self, task: Task) -> tuple[WorldKind, Base]:
+        """The world and the base database of one of these tasks: what a session of it is opened on."""
         kind = self.kinds[task.type.partition("/")[0]]
         split, index = task.spec["base"]
-        return WorldSession(kind, task, self._base(kind.name, split, index), snapshot)
+        return kind, self._base(kind.name, split, index)
+
+    def open(self, task: Task, snapshot: Snapshot | None = None) -> Session:
+        """Opens a session of one of these tasks through the tool door, or goes on with one that was saved."""
+        kind, base = self.base(task)
+        return WorldSession(kind, task, base, snapshot)
 
     def clear_cache(self) -> None:
         """Forgets every base database, in all of this process."""
