@@ -4,7 +4,9 @@ from dataclasses import dataclass, field
 
 from lxml.etree import _Element as Node
 
-__all__ = ["Live", "Node", "is_disabled", "label_of", "options_of", "text_of"]
+from agent_gym.browser.inputs import sanitized
+
+__all__ = ["Live", "Node", "is_disabled", "label_of", "options_of", "shows_list", "text_of", "value_of"]
 
 _DISABLEABLE = frozenset({"button", "input", "select", "textarea", "optgroup", "option", "fieldset"})
 
@@ -19,6 +21,7 @@ class Live:
         selections: The options selected in a select that was touched, in document order.
         opened: Whether a ``details`` that was touched is open.
         focus: The focused element.
+        marked: The field whose whole text is selected, so that typing replaces it.
         invalid: The control that blocked the last submission, and the validation message shown at it.
     """
 
@@ -27,16 +30,19 @@ class Live:
     selections: dict[Node, list[Node]] = field(default_factory=dict)
     opened: dict[Node, bool] = field(default_factory=dict)
     focus: Node | None = None
+    marked: Node | None = None
     invalid: tuple[Node, str] | None = None
 
     def value(self, control: Node) -> str:
-        """The text that an input or textarea holds now (a checkbox's or button's ``value`` as it is)."""
+        """The text that a field holds now (a checkbox's or button's ``value`` as it is)."""
         known = self.values.get(control)
         if known is not None:
             return known
         if control.tag == "textarea":
-            return text_of(control).removeprefix("\n")
-        return control.get("value") or ""
+            return sanitized(control, text_of(control)).removeprefix("\n")
+        if control.tag not in ("input", "button"):  # an editable text
+            return " ".join(text_of(control).split())
+        return sanitized(control, control.get("value") or "")
 
     def checked(self, control: Node) -> bool:
         """Whether a checkbox or radio button is checked now."""
@@ -54,7 +60,7 @@ class Live:
             return chosen
         if chosen:
             return chosen[-1:]
-        if (select.get("size") or "1") != "1":
+        if shows_list(select):
             return []
         return next(([option] for option in options if not is_disabled(option)), [])
 
@@ -62,6 +68,13 @@ class Live:
         """Whether a ``details`` is open now."""
         known = self.opened.get(details)
         return details.get("open") is not None if known is None else known
+
+
+def shows_list(select: Node) -> bool:
+    """Whether a select shows a list of options at once, not one in a box that drops down."""
+    size = (select.get("size") or "").strip()
+    lines = int(size[:6]) if size.isascii() and size.isdigit() else 0
+    return (lines or (4 if select.get("multiple") is not None else 1)) > 1
 
 
 def options_of(select: Node) -> list[Node]:
@@ -72,6 +85,12 @@ def options_of(select: Node) -> list[Node]:
 def label_of(option: Node) -> str:
     """An option's label: its ``label`` or its text, blanks collapsed."""
     return option.get("label") or " ".join(text_of(option).split())
+
+
+def value_of(option: Node) -> str:
+    """What an option stands for in a form: its ``value`` or its text, blanks collapsed."""
+    value = option.get("value")
+    return " ".join(text_of(option).split()) if value is None else value
 
 
 def text_of(node: Node) -> str:
