@@ -6,18 +6,20 @@ character of a line of text that would look like a heading, a row, an item or a 
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
 from agent_gym.browser.accessibility import (
     BLOCKS,
     CONTROLS,
-    MARKS,
     OPAQUE,
+    SPECIAL,
     TOLD,
-    Names,
+    UNSEEN,
+    Attributes,
     actions_of,
     acts,
     attributes_of,
+    editable,
     hidden,
     role_of,
     states_of,
@@ -25,6 +27,7 @@ from agent_gym.browser.accessibility import (
     value_shown,
 )
 from agent_gym.browser.live import Live, Node, is_disabled, label_of, options_of, text_of, value_of
+from agent_gym.browser.names import Names
 from agent_gym.browser.snapshot import Element
 
 __all__ = ["describe", "hidden"]
@@ -39,14 +42,14 @@ _FAKE = re.compile(rf"(?<!{_MINE})\[(?=\d+\])")
 _LOOKS = re.compile(r"(?:#+|[-!|—]) ")
 _NAMED_OTHERWISE = frozenset({"aria-label", "aria-labelledby", "hidden"})
 _DISABLEABLE = frozenset({"button", "input", "select", "textarea"})
+_HEADINGS = frozenset({"h1", "h2", "h3", "h4", "h5", "h6"})
 _LEAVES = frozenset({"input", "select", "textarea"})
 
-_Attributes = Mapping[str, str]
 _Facts = tuple[str, str, str, str, tuple[str, ...], tuple[str, ...], tuple[str, ...], str, str]
 """Of an element: bid, role, name, value, states, options, actions, url, and the part of the page it is in."""
 
-_Cell = tuple[str, Node, range]
-"""A cell as shown, the cell itself, and which of the found are in it."""
+_Cell = tuple[str, str, int, int]
+"""Of a cell: what is shown, what that says apart from controls, and the first of the found in it and after it."""
 
 
 def describe(
@@ -91,7 +94,7 @@ class _Walk:
         self._number = 0  # of the next item of an ordered list
         self._rows = False  # whether the table around is one, not a layout
         self._cells: list[_Cell] | None = None  # of the row around
-        self._terms: list[str] = []
+        self._terms: list[str] | None = None  # of the definition at hand
         self._values: list[str] = []
 
     def elements(self) -> tuple[Element, ...]:
@@ -143,59 +146,81 @@ class _Walk:
 
     def inside(self, node: Node) -> None:
         """Tells what is inside an element."""
-        if (text := node.text) and not self._mute:
-            self._run.append(text)
+        run, mute = self._run, self._mute  # whoever changes them changes them back
+        if (text := node.text) and not mute and (run or not text.isspace()):
+            run.append(text)
         for child in node:
             tag = child.tag
             attributes = attributes_of(child)
-            if not unseen(tag, attributes):
-                handler = _HANDLERS.get(tag) if not attributes or MARKS.isdisjoint(attributes) else _Walk._marked
-                if handler is None:
-                    self.inside(child)
-                else:
-                    handler(self, child, tag, attributes)
-            if (text := child.tail) and not self._mute:
-                self._run.append(text)
-
-    def _marked(self, node: Node, tag: str, attributes: _Attributes) -> None:
-        """A control, or what its attributes may make one, or something else than its tag says."""
-        role = role_of(node, tag, attributes)
-        handler = (_BY_ROLE.get(role) if "role" in attributes else None) or _BY_TAG.get(tag)
-        block = tag in BLOCKS
-        if block:
-            self.flush()
-        before = self._mute
-        if acts(tag, role, attributes):
-            self._control(node, tag, role, attributes)
-            if tag in _LEAVES or "contenteditable" in attributes or (role in OPAQUE and tag != "summary"):
+            if not attributes or SPECIAL.isdisjoint(attributes):
+                handler = _HANDLERS.get(tag)
+            elif unseen(tag, attributes):
                 handler = _Walk._nothing
-            elif role in TOLD or tag == "summary":
-                handler = None if len(node) else _Walk._nothing
-                self._mute = True
-        if handler is None:
-            self.inside(node)
-        else:
-            handler(self, node, tag, attributes)
-        self._mute = before
-        if block:
-            self.flush()
+            else:
+                handler = self._special(child, tag, attributes)
+            if handler is None:
+                self.inside(child)
+            else:
+                handler(self, child, tag, attributes)
+            if (text := child.tail) and not mute and (run or not text.isspace()):
+                run.append(text)
 
     def _nothing(self, *_: object) -> None:
-        """Nothing inside is told apart."""
+        """What cannot be seen, or is told already."""
 
-    def _control(self, node: Node, tag: str, role: str, attributes: _Attributes) -> None:
+    def _link(self, node: Node, tag: str, attributes: Attributes) -> None:
+        if "href" in attributes:
+            self._control(node, tag, "link", attributes)
+            self._told(node, tag, attributes)
+        else:
+            self.inside(node)
+
+    def _field(self, node: Node, tag: str, attributes: Attributes) -> None:
+        if tag != "input" or not unseen(tag, attributes):
+            self._control(node, tag, role_of(node, tag, attributes), attributes)
+
+    def _special(self, node: Node, tag: str, attributes: Attributes) -> "_Handler":
+        """Tells what may be other than its tag says, if it can be acted upon, and returns what tells the inside of it."""
+        role = role_of(node, tag, attributes)
+        handler = _BY_TAG.get(tag, _Walk._inline)
+        if "role" in attributes and tag != "details":
+            handler = _BY_ROLE.get(role, handler)
+        if acts(tag, role, attributes):
+            if tag in BLOCKS:
+                self.flush()
+            self._control(node, tag, role, attributes)
+            if tag in _LEAVES or editable(attributes) or (role in OPAQUE and tag != "summary"):
+                return _Walk._break if tag in BLOCKS else _Walk._nothing
+            if role in TOLD and tag != "details":
+                return _Walk._told
+        return handler
+
+    def _any(self, node: Node, tag: str, attributes: Attributes) -> None:
+        """An ``area`` or ``summary``, which are controls or not."""
+        self._special(node, tag, attributes)(self, node, tag, attributes)
+
+    def _told(self, node: Node, tag: str, _: object) -> None:
+        """What is inside something whose name tells its text: only what can be acted upon is told."""
+        if len(node):
+            before, self._mute = self._mute, True
+            self.inside(node)
+            self._mute = before
+        if tag in BLOCKS:
+            self.flush()
+
+    def _control(self, node: Node, tag: str, role: str, attributes: Attributes) -> None:
         """What can be acted upon."""
         live = self._live
         name = self._names.of(node, tag, role, attributes)
         states = states_of(node, tag, attributes, live, tag in _DISABLEABLE and (self._disabled or "disabled" in attributes))
-        value = value_shown(node, tag, attributes, live)
+        value = "" if tag == "a" or tag == "button" else value_shown(node, tag, attributes, live)
         options: tuple[str, ...] = ()
         if tag == "select":
             options = tuple([label_of(option) for option in options_of(node) if not is_disabled(option)])
         elif "list" in attributes and (offered := self._names.by_id.get(attributes["list"])) is not None:
             options = tuple([value_of(option) for option in options_of(offered) if not is_disabled(option)])
         bid = self._give_id(node, role, name)
-        url = self._locate(attributes["href"]) if role == "link" and "href" in attributes else ""
+        url = self._locate(attributes["href"]) if "href" in attributes and (tag == "a" or tag == "area") else ""
         self._found.append((bid, role, name, value, states, options, actions_of(tag, attributes, states), url, self._section))
         self._contexts.append("")
         piece = f" {_MINE}[{bid}] {role} {_quoted(name)}"
@@ -205,11 +230,14 @@ class _Walk:
             piece += f" ({', '.join(states)})"
         if options:
             piece += f" options: {' | '.join(map(_quoted, options))}"
-        alone = self._nav or tag != "a"
-        if alone and self._full:
-            self.flush()
+        if tag != "a" or self._nav:
+            if self._full:
+                self.flush()
+            self._full = True
         self._run.append(piece + " ")
-        self._full = self._full or alone
+
+    def _inline(self, node: Node, *_: object) -> None:
+        self.inside(node)
 
     def _block(self, node: Node, *_: object) -> None:
         self.flush()
@@ -230,12 +258,12 @@ class _Walk:
         self._mute = before
         self.flush()
 
-    def _image(self, node: Node, tag: str, attributes: _Attributes) -> None:
+    def _image(self, node: Node, tag: str, attributes: Attributes) -> None:
         name = "" if self._mute or attributes.get("alt") == "" else self._names.of(node, tag, "img", attributes)
         if name:
             self._run.append(f" (image: {name}) ")
 
-    def _gauge(self, _: Node, tag: str, attributes: _Attributes) -> None:
+    def _gauge(self, _: Node, tag: str, attributes: Attributes) -> None:
         """A progress bar or meter."""
         if not self._mute:
             now = attributes.get("value", attributes.get("aria-valuenow", "unknown"))
@@ -253,12 +281,12 @@ class _Walk:
 
     # --- Parts of the page ---
 
-    def _heading(self, node: Node, tag: str, attributes: _Attributes) -> None:
+    def _heading(self, node: Node, tag: str, attributes: Attributes) -> None:
         self.flush()
         lines = self._apart(node)
         if lines:
-            level = tag[1] if tag[0] == "h" and tag[1:].isdecimal() else attributes.get("aria-level", "2")
-            self.lines.append(f"{'#' * min(int(level) if level.isdecimal() else 2, 6)} {' '.join(lines)}")
+            level = int(tag[1]) if tag in _HEADINGS else _number(attributes, "aria-level", 2)
+            self.lines.append(f"{'#' * min(level, 6)} {' '.join(lines)}")
             self._section = self._names.text(node)
 
     def _scope(self, node: Node, *_: object) -> None:
@@ -267,15 +295,16 @@ class _Walk:
         self._block(node)
         self._section = before
 
-    def _group(self, node: Node, tag: str, attributes: _Attributes) -> None:
+    def _group(self, node: Node, tag: str, attributes: Attributes) -> None:
         """A form, fieldset, dialog or group: told by its name, if that is not in the text anyway."""
         self.flush()
+        if tag == "dialog" and "open" not in attributes:
+            return
         section, disabled = self._section, self._disabled
-        name = self._names.of(node, tag, "group", attributes)
-        if name:
+        if name := self._names.of(node, tag, "group", attributes):
             self._section = name
-            if not self._mute and name in (attributes.get("aria-label"), attributes.get("title")):
-                self.lines.append(f"— {name} —")
+            if not self._mute and ("aria-label" in attributes or "title" in attributes) and "aria-labelledby" not in attributes:
+                self.lines.append(f"— {_escaped(name)} —")
         if tag == "fieldset" and "disabled" in attributes:
             self._disabled = True
             if (legend := node.find("legend")) is not None:
@@ -298,10 +327,10 @@ class _Walk:
             self._block(node)
             return
         summary = node.find("summary")
-        if summary is not None and not unseen("summary", own := attributes_of(summary)):
-            self._marked(summary, "summary", own)
+        if summary is not None and not unseen("summary", attributes := attributes_of(summary)):
+            self._any(summary, "summary", attributes)
 
-    def _navigation(self, node: Node, tag: str, attributes: _Attributes) -> None:
+    def _navigation(self, node: Node, tag: str, attributes: Attributes) -> None:
         self.flush()
         section, nav = self._section, self._nav
         name = self._names.of(node, tag, "navigation", attributes)
@@ -309,7 +338,7 @@ class _Walk:
         lines = self._apart(node)
         self._section, self._nav = section, nav
         if lines:
-            head = f"navigation {_quoted(name)}:" if name else "navigation:"
+            head = f"navigation {_quoted(_escaped(name))}:" if name else "navigation:"
             line = f"{head} {' · '.join(lines)}"
             self.lines += [line] if len(line) <= _NAV_LINE else [head, *[f"- {line}" for line in lines]]
 
@@ -320,10 +349,9 @@ class _Walk:
 
     # --- Lists and tables ---
 
-    def _list(self, node: Node, tag: str, attributes: _Attributes) -> None:
+    def _list(self, node: Node, tag: str, attributes: Attributes) -> None:
         before = self._number
-        start = attributes.get("start", "1")
-        self._number = int(start) if tag == "ol" and start.isdecimal() else 1 if tag == "ol" else 0
+        self._number = _number(attributes, "start", 1) if tag == "ol" else 0
         self._block(node)
         self._number = before
 
@@ -341,12 +369,12 @@ class _Walk:
             self.lines.append(mark + lines[0])
             self.lines += [f"  {line}" for line in lines[1:]]
         if first < len(self._found) and not self._nav:
-            said = self._said(node)
+            said = self._names.prose(node)
             for at in range(first, len(self._found)):
                 if not self._contexts[at] and said != self._found[at][2]:
                     self._contexts[at] = said
 
-    def _table(self, node: Node, _: str, attributes: _Attributes) -> None:
+    def _table(self, node: Node, _: str, attributes: Attributes) -> None:
         before = (self._rows, self._cells)
         self._rows, self._cells = attributes.get("role") not in ("none", "presentation"), None
         self._block(node)
@@ -363,12 +391,12 @@ class _Walk:
         self.inside(node)
         self.flush()
         self._cells = outer
-        if any(shown for shown, _, _ in cells):
-            self.lines.append(f"| {' | '.join([shown for shown, _, _ in cells])} |")
+        if any(cell[0] for cell in cells):
+            self.lines.append(f"| {' | '.join([cell[0] for cell in cells])} |")
         if first < len(self._found):
             self._place(cells, first)
 
-    def _cell(self, node: Node, _: str, attributes: _Attributes) -> None:
+    def _cell(self, node: Node, _: str, attributes: Attributes) -> None:
         cells = self._cells
         if cells is None:
             self._block(node)
@@ -377,17 +405,17 @@ class _Walk:
         self._cells = None
         shown = " ".join(self._apart(node)).replace("|", "\\|")
         self._cells, self._section = cells, section
-        cells.append((shown, node, range(first, len(self._found))))
-        if "colspan" in attributes and (span := attributes["colspan"]).isdecimal():
-            cells += [("", node, range(0))] * (min(int(span), 100) - 1)
+        cells.append((shown, self._names.prose(node), first, len(self._found)))
+        if "colspan" in attributes:
+            cells += [("", "", 0, 0)] * (min(_number(attributes, "colspan", 1), 100) - 1)
 
     def _place(self, cells: list[_Cell], first: int) -> None:
         """Gives what was found in a row its context: what the row says, but for its own name."""
-        told = [(self._said(node), own) for _, node, own in cells if node is not None]
         for at in range(first, len(self._found)):
             if not self._contexts[at]:
                 name = self._found[at][2]
-                self._contexts[at] = " ".join([said for said, own in told if said and not (at in own and said == name)])
+                told = [said for _, said, begin, end in cells if said and not (said == name and begin <= at < end)]
+                self._contexts[at] = " ".join(told)
 
     def _definitions(self, node: Node, *_: object) -> None:
         outer = (self._terms, self._values)
@@ -398,54 +426,44 @@ class _Walk:
 
     def _term(self, node: Node, *_: object) -> None:
         self.flush()
+        if self._terms is None:
+            self._block(node)
+            return
         if self._values:
             self._define()
         self._terms.append(" ".join(self._apart(node)).rstrip(" :"))
 
     def _value(self, node: Node, *_: object) -> None:
         self.flush()
-        self._values.append(" ".join(self._apart(node)))
+        if self._terms is None:
+            self._block(node)
+        else:
+            self._values.append(" ".join(self._apart(node)))
 
     def _define(self) -> None:
         """Ends a definition."""
-        term, value = ", ".join(filter(None, self._terms)), ", ".join(filter(None, self._values))
+        term, value = ", ".join(filter(None, self._terms or ())), ", ".join(filter(None, self._values))
         if term or value:
-            self.lines.append(f"{term}: {value}".strip() if term else value)
+            self.lines.append(f"{term}: {value}".rstrip() if term else value)
         self._terms, self._values = [], []
 
-    def _said(self, node: Node) -> str:
-        """What an element says apart from its controls: text, links and images."""
-        if not len(node):
-            return " ".join((node.text or "").split())
-        said: list[str] = []
-        self._say(node, said)
-        return " ".join("".join(said).split())
 
-    def _say(self, node: Node, said: list[str]) -> None:
-        if text := node.text:
-            said.append(text)
-        for child in node:
-            tag = child.tag
-            attributes = attributes_of(child)
-            apart = tag in BLOCKS or tag == "br"
-            if apart:
-                said.append(" ")
-            if unseen(tag, attributes) or child in self._names.labelled or (tag == "details" and not self._live.open(child)):
-                pass
-            elif tag == "img" or "aria-label" in attributes:
-                said.append(self._names.of(child, tag, "", attributes))
-            elif tag not in CONTROLS or tag == "a":
-                self._say(child, said)
-            if apart:
-                said.append(" ")
-            if text := child.tail:
-                said.append(text)
+def _number(attributes: Attributes, name: str, default: int) -> int:
+    text = attributes.get(name, "").strip()[:9]
+    return int(text) if text.isdecimal() else default
+
+
+def _escaped(text: str) -> str:
+    """The page's own text with brackets escaped that would look like an element's; those that are one lose their mark."""
+    if text.count("[") != text.count(_MINE):
+        text = _FAKE.sub(r"\\[", text)
+    return text.replace(_MINE, "")
 
 
 def _safe(line: str) -> str:
-    """A line of the page's own text, with what would make it look like something else escaped."""
+    """A line of the page's own text, with all escaped that would make it look like something else."""
     if "[" in line:
-        line = _FAKE.sub(r"\\[", line).replace(_MINE, "")
+        line = _escaped(line)
     return "\\" + line if line[0] in "#-!|—" and _LOOKS.match(line) else line
 
 
@@ -459,11 +477,11 @@ def _cut(text: str) -> str:
     return text if len(text) <= _CONTEXT else text[: _CONTEXT - 1].rstrip() + "…"
 
 
-_Handler = Callable[[_Walk, Node, str, _Attributes], None]
+_Handler = Callable[[_Walk, Node, str, Attributes], None]
 
 _BY_TAG: dict[str, _Handler] = {
     **dict.fromkeys(BLOCKS, _Walk._block),
-    **dict.fromkeys(("h1", "h2", "h3", "h4", "h5", "h6"), _Walk._heading),
+    **dict.fromkeys(_HEADINGS, _Walk._heading),
     **dict.fromkeys(("article", "aside", "main", "section"), _Walk._scope),
     **dict.fromkeys(("dialog", "fieldset", "form"), _Walk._group),
     **dict.fromkeys(("ul", "ol", "menu"), _Walk._list),
@@ -484,7 +502,13 @@ _BY_TAG: dict[str, _Handler] = {
     "table": _Walk._table,
     "tr": _Walk._row,
 }
-_HANDLERS: dict[str, _Handler] = _BY_TAG | dict.fromkeys(CONTROLS, _Walk._marked)
+_HANDLERS: dict[str, _Handler] = {
+    **_BY_TAG,
+    **dict.fromkeys(UNSEEN, _Walk._nothing),
+    **dict.fromkeys(("button", "input", "select", "textarea"), _Walk._field),
+    **dict.fromkeys(("area", "summary"), _Walk._any),
+    "a": _Walk._link,
+}
 _BY_ROLE: dict[str, _Handler] = {
     **dict.fromkeys(("alertdialog", "dialog", "form", "group", "radiogroup"), _Walk._group),
     **dict.fromkeys(("alert", "status"), _Walk._message),
