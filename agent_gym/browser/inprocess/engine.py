@@ -64,6 +64,7 @@ class InProcessPage(Page):
 
     Raises:
         InfrastructureError: The site failed. So may every action.
+        ValueError: A file's name is not printable.
     """
 
     def __init__(
@@ -76,7 +77,9 @@ class InProcessPage(Page):
     ) -> None:
         self.downloads: dict[str, bytes] = {}
         self._site = Site(app, origin)
-        self._files = files or {}
+        self._files = dict(files or {})
+        if odd := [name for name in self._files if not name.isprintable()]:
+            raise ValueError(f"names of files must be printable, got {odd[0]!r}")
         self._ids = Ids()
         self._tabs = [Tab()]
         self._active = 0
