@@ -10,7 +10,7 @@ visibility from style sheets; inline styles count), ``aria-owns``, ``aria-descri
 
 import re
 from collections.abc import Mapping
-from typing import cast
+from typing import Any
 
 from agent_gym.browser.live import Live, Node, label_of, shows_list
 
@@ -101,8 +101,8 @@ CONTROLS = frozenset({"a", "area", "button", "input", "select", "summary", "text
 
 def attributes_of(node: Node) -> dict[str, str]:
     """The attributes of an element."""
-    items = node.items()
-    return dict(cast("list[tuple[str, str]]", items)) if items else _NONE
+    items: Any = node.items()  # typed as str or bytes
+    return dict(items) if items else _NONE
 
 
 def role_of(node: Node, tag: str, attributes: Attributes) -> str:

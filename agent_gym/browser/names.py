@@ -79,8 +79,6 @@ class Names:
             node: The element.
             but: A control inside that says nothing, since it is the one to be named.
         """
-        if not len(node):
-            return " ".join((node.text or "").split())
         return self._gathered(node, but, reveal=False, follow=True)
 
     def prose(self, node: Node) -> str:
@@ -120,8 +118,7 @@ class Names:
         if tag != "a" and (name := self._native(node, tag, attributes)):
             return name
         if role in BY_CONTENT and tag != "input":
-            name = self._gathered(node, None, reveal, follow) if len(node) else " ".join((node.text or "").split())
-            if name:
+            if name := self._gathered(node, None, reveal, follow):
                 return name
         for source in ("title", "placeholder"):
             if source in attributes and (name := " ".join(attributes[source].split())):
@@ -159,6 +156,8 @@ class Names:
         return " ".join(filter(None, names))
 
     def _gathered(self, node: Node, but: Node | None, reveal: bool, follow: bool) -> str:
+        if not len(node):
+            return " ".join((node.text or "").split())
         said: list[str] = []
         self._gather(node, said, but, reveal, follow)
         return " ".join("".join(said).split())

@@ -7,6 +7,8 @@ character of a line of text that would look like a heading, a row, an item or a 
 
 import re
 from collections.abc import Callable
+from functools import lru_cache
+from typing import Any
 
 from agent_gym.browser.accessibility import (
     BLOCKS,
@@ -39,9 +41,11 @@ _NAV_LINE = 300
 _MINE = "\0"
 """Marks an element's bracket while its line is put together. No document can hold it."""
 _FAKE = re.compile(rf"(?<!{_MINE})\[(?=\d+\])")
+_LOOKING = frozenset("#-!|—")
 _LOOKS = re.compile(r"(?:#+|[-!|—]) ")
 _NAMED_OTHERWISE = frozenset({"aria-label", "aria-labelledby", "hidden"})
 _DISABLEABLE = frozenset({"button", "input", "select", "textarea"})
+_NONE: dict[str, str] = {}
 _HEADINGS = frozenset({"h1", "h2", "h3", "h4", "h5", "h6"})
 _LEAVES = frozenset({"input", "select", "textarea"})
 
@@ -67,6 +71,26 @@ def describe(
     walk.inside(body)
     walk.flush()
     return "\n".join(walk.lines), walk.elements()
+
+
+@lru_cache(maxsize=4096)
+def _element(
+    context: str,
+    bid: str,
+    role: str,
+    name: str,
+    value: str,
+    states: tuple[str, ...],
+    options: tuple[str, ...],
+    actions: tuple[str, ...],
+    url: str,
+    section: str,
+) -> Element:
+    """An element of its facts. Most of a page is as it was one step before."""
+    context = context or (section if section != name else "")
+    if len(context) > _CONTEXT:
+        context = context[: _CONTEXT - 1].rstrip() + "…"
+    return Element(bid=bid, role=role, name=name, context=context, value=value, states=states, options=options, actions=actions, url=url)
 
 
 class _Walk:
@@ -99,24 +123,7 @@ class _Walk:
 
     def elements(self) -> tuple[Element, ...]:
         """What was found, in document order."""
-        return tuple(
-            [
-                Element(
-                    bid=bid,
-                    role=role,
-                    name=name,
-                    context=_cut(context or (section if section != name else "")),
-                    value=value,
-                    states=states,
-                    options=options,
-                    actions=actions,
-                    url=url,
-                )
-                for (bid, role, name, value, states, options, actions, url, section), context in zip(
-                    self._found, self._contexts, strict=True
-                )
-            ]
-        )
+        return tuple([_element(context, *facts) for context, facts in zip(self._contexts, self._found, strict=True)])
 
     # --- Lines ---
 
@@ -151,8 +158,9 @@ class _Walk:
             run.append(text)
         for child in node:
             tag = child.tag
-            attributes = attributes_of(child)
-            if not attributes or SPECIAL.isdisjoint(attributes):
+            items: Any = child.items()
+            attributes: Attributes = dict(items) if items else _NONE
+            if not items or SPECIAL.isdisjoint(attributes):
                 handler = _HANDLERS.get(tag)
             elif unseen(tag, attributes):
                 handler = _Walk._nothing
@@ -171,7 +179,8 @@ class _Walk:
     def _link(self, node: Node, tag: str, attributes: Attributes) -> None:
         if "href" in attributes:
             self._control(node, tag, "link", attributes)
-            self._told(node, tag, attributes)
+            if len(node):
+                self._told(node, tag, attributes)
         else:
             self.inside(node)
 
@@ -213,11 +222,15 @@ class _Walk:
         live = self._live
         name = self._names.of(node, tag, role, attributes)
         states = states_of(node, tag, attributes, live, tag in _DISABLEABLE and (self._disabled or "disabled" in attributes))
-        value = "" if tag == "a" or tag == "button" else value_shown(node, tag, attributes, live)
+        value = ""
         options: tuple[str, ...] = ()
         if tag == "select":
-            options = tuple([label_of(option) for option in options_of(node) if not is_disabled(option)])
-        elif "list" in attributes and (offered := self._names.by_id.get(attributes["list"])) is not None:
+            labels = {option: option.get("label") or self._names.text(option) for option in options_of(node)}
+            options = tuple([label for option, label in labels.items() if not is_disabled(option)])
+            value = ", ".join([labels[option] for option in live.selected(node)])
+        elif tag != "a" and tag != "button":
+            value = value_shown(node, tag, attributes, live)
+        if "list" in attributes and (offered := self._names.by_id.get(attributes["list"])) is not None:
             options = tuple([value_of(option) for option in options_of(offered) if not is_disabled(option)])
         bid = self._give_id(node, role, name)
         url = self._locate(attributes["href"]) if "href" in attributes and (tag == "a" or tag == "area") else ""
@@ -240,9 +253,11 @@ class _Walk:
         self.inside(node)
 
     def _block(self, node: Node, *_: object) -> None:
-        self.flush()
+        if self._run:
+            self.flush()
         self.inside(node)
-        self.flush()
+        if self._run:
+            self.flush()
 
     def _break(self, *_: object) -> None:
         self.flush()
@@ -401,11 +416,15 @@ class _Walk:
         if cells is None:
             self._block(node)
             return
-        first, section = len(self._found), self._section
-        self._cells = None
-        shown = " ".join(self._apart(node)).replace("|", "\\|")
-        self._cells, self._section = cells, section
-        cells.append((shown, self._names.prose(node), first, len(self._found)))
+        if len(node):
+            first, section = len(self._found), self._section
+            self._cells = None
+            shown = " ".join(self._apart(node)).replace("|", "\\|")
+            self._cells, self._section = cells, section
+            cells.append((shown, self._names.prose(node), first, len(self._found)))
+        else:
+            said = "" if self._mute else " ".join((node.text or "").split())
+            cells.append((_safe(said).replace("|", "\\|"), said, 0, 0))
         if "colspan" in attributes:
             cells += [("", "", 0, 0)] * (min(_number(attributes, "colspan", 1), 100) - 1)
 
@@ -464,17 +483,13 @@ def _safe(line: str) -> str:
     """A line of the page's own text, with all escaped that would make it look like something else."""
     if "[" in line:
         line = _escaped(line)
-    return "\\" + line if line[0] in "#-!|—" and _LOOKS.match(line) else line
+    return "\\" + line if line[:1] in _LOOKING and _LOOKS.match(line) else line
 
 
 def _quoted(text: str) -> str:
     if "\\" in text or '"' in text or _MINE in text:
         text = text.replace(_MINE, "").replace("\\", "\\\\").replace('"', '\\"')
     return f'"{text}"'
-
-
-def _cut(text: str) -> str:
-    return text if len(text) <= _CONTEXT else text[: _CONTEXT - 1].rstrip() + "…"
 
 
 _Handler = Callable[[_Walk, Node, str, Attributes], None]
