@@ -40,6 +40,7 @@ class AgentEnv(gymnasium.Env[dict[str, Any], Any]):
     Args:
         tasks: The domain's tasks.
         tools: Every tool any of its sessions offers.
+        closing: Tools of the domain's own that close an episode, beside ``finish``, ``refuse`` and ``hand_over``.
         reasons: The reasons that ``refuse`` takes.
         rules: What the agent must keep to, in words; part of every observation.
         split: The split that tasks are drawn from.
@@ -68,6 +69,7 @@ class AgentEnv(gymnasium.Env[dict[str, Any], Any]):
         *,
         tasks: TaskSet,
         tools: Sequence[ToolSpec],
+        closing: Sequence[ToolSpec] = (),
         reasons: Sequence[str] = ("impossible", "not_allowed"),
         rules: str = "",
         split: str = "train",
@@ -95,7 +97,7 @@ class AgentEnv(gymnasium.Env[dict[str, Any], Any]):
         self._selection = tasks.select(split, families, self._difficulty, task_ids)
         self._terms = Terms(
             rules=rules,
-            closing=closing_tools(reasons),
+            closing=(*closing_tools(reasons), *closing),
             shaping=shaping is not None,
             gamma=gamma,
             limit_is_terminal=limit_is_terminal,
@@ -214,6 +216,11 @@ class AgentEnv(gymnasium.Env[dict[str, Any], Any]):
     def observation(self) -> Observation:
         """The newest rich observation."""
         return self._running.record.observation
+
+    @property
+    def view(self) -> str:
+        """The part of the observation's text that is neither the goal nor the last result; empty where there is none."""
+        return self._running.view
 
     @property
     def last_record(self) -> StepRecord:

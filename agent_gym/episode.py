@@ -69,6 +69,7 @@ class Episode:
         steps: Steps made.
         calls: The calls made, as JSON values: ``{"name", "arguments"}`` or ``{"invalid": why}``.
         last: The last call and its result, as the observation shows them, or None.
+        view: What can be seen now beyond the goal and the last result, in words.
         potential: Φ of the last state, for shaping.
     """
 
@@ -82,6 +83,7 @@ class Episode:
         self.steps = 0
         self.calls: list[dict[str, Any]] = []
         self.last: dict[str, Any] | None = None
+        self.view = ""
         self.potential = 0.0
         self._terms = terms
         self._root_seed, self._number = root_seed, number
@@ -197,6 +199,7 @@ class Episode:
 
     def _observe(self) -> tuple[Observation, tuple[str, ...]]:
         view = self.session.observe()
+        self.view = view.text
         gaps: list[str] = []
         data = {
             "goal": self.task.goal,

@@ -7,6 +7,7 @@ VERSION = "0.1.0"
 
 IDS = {
     "AgentBase/ToolTask-v0": "agent_gym.envs.tool_task:ToolTask",
+    "AgentBase/WebTask-v0": "agent_gym.envs.web_task:WebTask",
     "AgentBase/CodeTask-v0": "agent_gym.envs.code_task:CodeTask",
 }
 """Environment id → the `AgentEnv` behind it."""

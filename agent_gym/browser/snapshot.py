@@ -1,7 +1,7 @@
 """The one format of a page snapshot, whatever engine ran the page: what a person would see of it, as JSON values."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 __all__ = ["ACTIONS", "SNAPSHOT_SCHEMA", "STATES", "Element", "PageSnapshot"]
@@ -88,9 +88,8 @@ class PageSnapshot:
 
     def to_dict(self) -> dict[str, Any]:
         """JSON values of the same names; an element without a value, a state, … leaves that field out."""
-        plain = asdict(self)
-        plain["elements"] = [{name: value for name, value in element.items() if value} for element in plain["elements"]]
-        return plain
+        elements = [{name: value for name, value in vars(element).items() if value} for element in self.elements]
+        return {**vars(self), "elements": elements}
 
 
 _TEXT: dict[str, Any] = {"type": "string"}

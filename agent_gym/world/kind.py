@@ -78,7 +78,8 @@ class WorldKind:
         oracle: From a goal's words to the script that solves it by what it observes; None for words it cannot read.
         site: The module of its web site by name, so that the tool door need not load it; nothing where it has none. The module has
             ``application(operate)``, which gives a WSGI application whose every fact and every change comes from
-            ``operate(operation, arguments)``, and ``ORIGIN``, under which it is reached.
+            ``operate(operation, arguments)``; ``ORIGIN``, under which it is reached; and for the oracle ``answer(call, view)``,
+            which reads off a page what a call would give, and ``way(call, views)``, the next action towards such a page.
     """
 
     name: str

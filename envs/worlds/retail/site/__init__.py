@@ -1,8 +1,10 @@
 """The retail world's web site, as the shop's service desk sees it: a second door to the same operations."""
 
 from agent_gym.envs.worlds.retail.site.app import application
+from agent_gym.envs.worlds.retail.site.navigating import way
+from agent_gym.envs.worlds.retail.site.reading import answer
 
-__all__ = ["ORIGIN", "application"]
+__all__ = ["ORIGIN", "answer", "application", "way"]
 
 ORIGIN = "https://retail.example"
 """Where the site is reached."""

@@ -22,7 +22,7 @@ _DONE = {
     "set_cart_quantity": "The cart was changed.",
 }
 """What a page says once an operation was done."""
-_LABELS = {code: code.replace("_", " ").capitalize() for code in REASONS}
+REASON_LABELS = {code: code.replace("_", " ").capitalize() for code in REASONS}
 """The reasons for which an order is cancelled, as people read them."""
 _DOLLARS = re.compile(r"([0-9]{1,7})(?:\.([0-9]{1,2}))?")
 _MOST = 99
@@ -127,7 +127,7 @@ def set_cart_quantity(visit: Visit, user_id: str) -> Response:
 
 def order(visit: Visit, order_id: str, problem: str = "", status: int = 200) -> Response:
     found = visit.read("get_order", order_id=order_id)
-    return _page(visit, "order.html", f"Order {order_id}", problem, status, order=found, reasons=_LABELS)
+    return _page(visit, "order.html", f"Order {order_id}", problem, status, order=found, reasons=REASON_LABELS)
 
 
 def cancel_order(visit: Visit, order_id: str) -> Response:

@@ -1,0 +1,101 @@
+"""WebTask: the tasks of a simulated business, solved through its web site."""
+
+import importlib
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+from agent_gym.agent_env import AgentEnv
+from agent_gym.core import Session, Snapshot, Task, ToolCall
+from agent_gym.envs.web_task.oracle import next_action
+from agent_gym.envs.web_task.session import WebSession
+from agent_gym.envs.web_task.tools import REPORT_INFEASIBLE, browser_tools
+from agent_gym.envs.worlds import load_worlds
+from agent_gym.errors import ConfigurationError
+from agent_gym.world import WorldTaskSet
+
+__all__ = ["WebTask"]
+
+_PACE = 1.5
+"""A page takes more steps than a tool: the step limits are this many times those of the tool door."""
+
+
+class WebTask(AgentEnv):
+    """Does what people ask of a business, through its web site.
+
+    ## Description
+    The same businesses, requests and ids of tasks as in ``AgentBase/ToolTask-v0``, through the other door: the agent sits at the
+    service desk of a shop, signed in to its web site, and clicks its way to the customer, the order and the form that does what
+    was asked. The pages call the same operations on the same database, and the same is judged. No browser, no socket and no
+    script is involved: an engine of our own reads the pages by HTML's rules. Nothing outside the site can be reached.
+
+    ## Observation
+    ``text`` says it all in words; the page is an outline in which everything that can be acted upon has a number: ``[12] link
+    "Orders"``. ``data`` has ``goal``, ``rules``, ``step``, ``max_steps``, ``last``, and in ``view`` the page: ``url``, ``title``,
+    ``status``, ``tabs``, ``outline``, ``elements`` (``bid``, ``role``, ``name``, ``context``, ``value``, ``states``, ``options``,
+    ``actions``, ``url``), ``focused``, ``error``, ``downloads``, ``notes``.
+
+    ## Actions
+    | tool | arguments | |
+    |---|---|---|
+    | click, dblclick, hover, focus | bid | on an element |
+    | fill, clear | bid, value; bid | a field's text |
+    | select_option | bid, options | a select's options, by label |
+    | check, uncheck | bid | checkboxes, radio buttons |
+    | press | bid, key_comb | ``Enter``, ``Tab``, ``Space``, … |
+    | scroll | delta_x, delta_y | |
+    | goto, go_back, go_forward | url; | within the site |
+    | new_tab, tab_focus, tab_close | ; index; | |
+    | upload_file | bid, file | files that the episode offers |
+    | send_msg_to_user | text | the answer, if ``finish`` gives none |
+    | noop | wait_ms? | |
+    | finish, refuse, hand_over, report_infeasible | answer?; reason; reason; reason | close the episode |
+
+    An action that cannot be done has status ``not_found`` (no such element, or of an earlier page), ``conflict`` (hidden,
+    disabled, not fillable, stopped by a validation message) or ``forbidden`` (it leads out of the site), and the result says why.
+
+    ## Reward
+    +1 for success, -1 for a violation, -0.1 for an attempt to leave the site, else 0. ``shaping="milestones"`` as in ToolTask.
+
+    ## Endings
+    As in ToolTask; *step_limit* after 30 steps.
+
+    ## Tasks
+    Those of ToolTask, by the same ids; a page that shows an account or an order counts as having read it.
+
+    ## Versions
+    - 1: the first.
+
+    Args:
+        worlds: Names of worlds; all that have a site by default.
+        **keywords: Those of `AgentEnv`.
+    """
+
+    version: ClassVar[str] = "1"
+
+    def __init__(self, *, worlds: Sequence[str] | None = None, **keywords: Any) -> None:
+        kinds = load_worlds(worlds)
+        if closed := [kind.name for kind in kinds if worlds is not None and not kind.site]:
+            raise ConfigurationError(f"the world {closed[0]!r} has no web site")
+        kinds = [kind for kind in kinds if kind.site]
+        self._sites = {kind.name: importlib.import_module(kind.site) for kind in kinds}
+        self._tasks = WorldTaskSet(kinds, pace=_PACE)
+        fields = [schema for kind in kinds for spec in kind.tools for schema in spec.parameters["properties"].values()]
+        self._tools = browser_tools({schema["pattern"] for schema in fields if "x-entity" in schema and "pattern" in schema})
+        reasons = dict.fromkeys(reason for kind in kinds for reason in kind.reasons)
+        rules = "\n\n".join(kind.rules for kind in kinds)
+        closing = (REPORT_INFEASIBLE,)
+        super().__init__(tasks=self._tasks, tools=self._tools, closing=closing, reasons=tuple(reasons), rules=rules, **keywords)
+
+    def open(self, task: Task, seed: int, snapshot: Snapshot | None = None) -> Session:  # noqa: ARG002 - a page saves no snapshot
+        """Opens the task's world and its site; everything about it follows from the task, nothing from the seed."""
+        kind, base = self._tasks.base(task)
+        return WebSession(kind, task, base, self._sites[kind.name], self._tools)
+
+    def oracle(self, observations: Sequence[Mapping[str, Any]]) -> ToolCall:
+        """What a perfect agent would do next, from nothing but the observations since the reset."""
+        goal = observations[0]["data"]["goal"]
+        for kind in self._tasks.kinds.values():
+            script = kind.oracle(goal)
+            if script is not None:
+                return next_action(script, self._sites[kind.name], [observation["data"]["view"] for observation in observations])
+        raise ConfigurationError(f"no oracle can read the goal {goal!r}")

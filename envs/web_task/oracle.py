@@ -1,0 +1,36 @@
+"""How an oracle that was written for the tool door goes through the pages: what they told it, and the way to what it still wants."""
+
+from collections.abc import Mapping, Sequence
+from types import ModuleType
+from typing import Any
+
+from agent_gym.core import ToolCall
+from agent_gym.core.closing import CLOSING
+from agent_gym.world import Script
+
+__all__ = ["next_action"]
+
+
+def next_action(script: Script, site: ModuleType, views: Sequence[Mapping[str, Any]]) -> ToolCall:
+    """The next action on the page towards the first call that a script wants and that no page has answered yet.
+
+    Args:
+        script: A fresh generator; see `agent_gym.world.scripts`.
+        site: The module of the world's site: its ``answer(call, view)`` reads the record that a call would give off a page, or gives
+            None; its ``way(call, views)`` is the next action towards the page that answers the call.
+        views: The pages seen so far, oldest first, as the observations' ``data["view"]``.
+    """
+    try:
+        wanted = next(script)
+        while wanted.name not in CLOSING:
+            answers = (site.answer(wanted, view) for view in reversed(views))
+            answer = next((found for found in answers if found is not None), None)
+            if answer is None:
+                action: ToolCall = site.way(wanted, views)
+                return action
+            wanted = script.send(answer)
+    except StopIteration:
+        return ToolCall("finish")
+    finally:
+        script.close()
+    return wanted

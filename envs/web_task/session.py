@@ -1,0 +1,101 @@
+"""One episode in a world through its web site."""
+
+import math
+from collections.abc import Mapping, Sequence
+from types import ModuleType
+from typing import Any
+
+from agent_gym.browser import InProcessPage, PageError, PageSnapshot
+from agent_gym.core import Observation, Snapshot, Task, ToolCall, ToolResult, ToolSpec, Verdict
+from agent_gym.envs.web_task.tools import DEEDS, REPORT_INFEASIBLE, SEND_MESSAGE
+from agent_gym.world import Base, WorldKind, WorldSession
+
+__all__ = ["WebSession"]
+
+
+class WebSession(WorldSession):
+    """One episode in a world through its web site: the pages call its operations, the agent acts on the pages.
+
+    What is judged is the same as through the tool door: the live database, what was read, and what was called.
+
+    Args:
+        kind: The kind of world.
+        task: The task.
+        base: The base database that the task's spec names.
+        site: The module of the world's site.
+        tools: The tools of a browser.
+    """
+
+    def __init__(self, kind: WorldKind, task: Task, base: Base, site: ModuleType, tools: Sequence[ToolSpec]) -> None:
+        super().__init__(kind, task, base)
+        self.tools = tools
+        self._deadline = math.inf
+        self._late = False
+        self._said = ""
+        self._shown: tuple[PageSnapshot | None, Observation] = (None, Observation(""))
+        self._page = InProcessPage(site.application(self._operate), site.ORIGIN)
+
+    def _operate(self, name: str, arguments: Mapping[str, Any]) -> ToolResult:
+        """What the pages call: an operation of the world, noted as the tool door notes it."""
+        result = super().call(ToolCall(name, dict(arguments)), self._deadline)
+        self._late |= result.status == "timeout"
+        return result
+
+    def observe(self) -> Observation:
+        """The page, as text and as the snapshot's JSON values."""
+        snapshot = self._page.snapshot()
+        if snapshot is not self._shown[0]:
+            self._shown = snapshot, Observation(_text(snapshot), snapshot.to_dict())
+        return self._shown[1]
+
+    def call(self, call: ToolCall, deadline: float) -> ToolResult:
+        """Carries out an action on the page; see `Session.call`."""
+        if call.name == SEND_MESSAGE:
+            self._said = call.arguments["text"]
+            return ToolResult(status="ok")
+        self._deadline, self._late = deadline, False
+        try:
+            DEEDS[call.name](self._page, **call.arguments)
+        except PageError as error:
+            return ToolResult(status=error.status, content=str(error))
+        if self._late:
+            return ToolResult(status="timeout", content=f"{call.name} did not come to an end in time; nothing was changed")
+        return ToolResult(status="ok")
+
+    def verdict(self, closing: ToolCall) -> Verdict:
+        """Judges the live database; see `agent_gym.world.grading`."""
+        if closing.name == REPORT_INFEASIBLE.name:
+            closing = ToolCall("refuse", closing.arguments)
+        elif closing.name == "finish" and self._said:
+            closing = ToolCall("finish", {"answer": self._said, **closing.arguments})
+        return super().verdict(closing)
+
+    def save(self) -> Snapshot | None:
+        """None: a page is restored by doing again what was done."""
+        return None
+
+    def probes(self) -> dict[str, Any]:
+        """Rows, clock, progress, and the page."""
+        return {**super().probes(), "page": self._page.snapshot().to_dict()}
+
+    def interrupt(self) -> None:
+        """Stops what is under way."""
+        super().interrupt()
+        self._page.interrupt()
+
+    def close(self) -> None:
+        """Frees page and database."""
+        self._page.close()
+        super().close()
+
+
+def _text(snapshot: PageSnapshot) -> str:
+    """A page in words."""
+    lines = [f"Page: {snapshot.title or '(no title)'} <{snapshot.url}>"]
+    if len(snapshot.tabs) > 1:
+        tabs = (f"{'*' if tab['active'] else ''}{index} {tab['title'] or '(blank)'}" for index, tab in enumerate(snapshot.tabs))
+        lines.append(f"Tabs: {' · '.join(tabs)}")
+    if snapshot.downloads:
+        lines.append(f"Downloaded: {', '.join(snapshot.downloads)}")
+    lines += [f"Note: {note}" for note in snapshot.notes]
+    return "\n".join([*lines, snapshot.outline])

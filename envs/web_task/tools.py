@@ -1,0 +1,121 @@
+"""What an agent can do in a browser: the names and meanings of BrowserGym's actions, and how each is done on a `Page`."""
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from agent_gym.browser import Page
+from agent_gym.core import ToolSpec
+
+__all__ = ["DEEDS", "REPORT_INFEASIBLE", "SEND_MESSAGE", "browser_tools"]
+
+Schema = dict[str, Any]
+
+_BID: Schema = {"type": "string", "pattern": r"^[0-9]{1,9}$", "x-entity": "bid", "description": "The number in brackets before an element."}
+_TEXT: Schema = {"type": "string", "maxLength": 10_000}
+_PIXELS: Schema = {"type": "number", "minimum": -100_000, "maximum": 100_000}
+_OPTION: Schema = {"type": "string", "maxLength": 1_000}
+_OPTIONS: Schema = {
+    "type": ["string", "array"],
+    "maxLength": 1_000,
+    "items": _OPTION,
+    "maxItems": 100,
+    "x-entity": "option",
+    "description": "One label or several.",
+}
+_FILES: Schema = {
+    "type": ["string", "array"],
+    "maxLength": 1_000,
+    "items": _OPTION,
+    "maxItems": 20,
+    "description": "Names of files on offer.",
+}
+_URL: Schema = {"type": "string", "maxLength": 4_000}
+_KEYS: Schema = {"type": "string", "minLength": 1, "maxLength": 64, "description": "Such as Enter, Tab, Space, a, Control+A."}
+
+
+def _several(one_or_more: str | list[str]) -> list[str]:
+    return [one_or_more] if isinstance(one_or_more, str) else one_or_more
+
+
+def _nothing(page: Page, **_: Any) -> None:
+    """Does nothing; a page without scripts does not change by itself."""
+
+
+DEEDS: Mapping[str, Callable[..., None]] = {
+    "click": lambda page, bid: page.click(bid),
+    "dblclick": lambda page, bid: page.dblclick(bid),
+    "hover": lambda page, bid: page.hover(bid),
+    "fill": lambda page, bid, value: page.fill(bid, value),
+    "clear": lambda page, bid: page.fill(bid, ""),
+    "select_option": lambda page, bid, options: page.select(bid, _several(options)),
+    "check": lambda page, bid: page.check(bid, True),
+    "uncheck": lambda page, bid: page.check(bid, False),
+    "press": lambda page, bid, key_comb: page.press(bid, key_comb),
+    "focus": lambda page, bid: page.focus(bid),
+    "scroll": lambda page, delta_x, delta_y: page.scroll(delta_x, delta_y),
+    "goto": lambda page, url: page.goto(url),
+    "go_back": lambda page: page.go_back(),
+    "go_forward": lambda page: page.go_forward(),
+    "new_tab": lambda page: page.new_tab(),
+    "tab_focus": lambda page, index: page.focus_tab(index),
+    "tab_close": lambda page: page.close_tab(),
+    "upload_file": lambda page, bid, file: page.upload(bid, _several(file)),
+    "noop": _nothing,
+}
+"""How each is done on a page."""
+
+SEND_MESSAGE = "send_msg_to_user"
+"""The tool that says something to whoever set the task: the answer that ``finish`` takes if it is given none."""
+
+
+def _tool(name: str, description: str, *, writes: bool = False, required: Iterable[str] | None = None, **properties: Schema) -> ToolSpec:
+    return ToolSpec(
+        name=name,
+        description=description,
+        parameters={
+            "type": "object",
+            "properties": properties,
+            "required": list(properties if required is None else required),
+            "additionalProperties": False,
+        },
+        annotations={"readOnlyHint": not writes, "destructiveHint": writes, "idempotentHint": not writes, "openWorldHint": False},
+        may_block=False,
+    )
+
+
+REPORT_INFEASIBLE = _tool("report_infeasible", "Refuse the task: the same as refuse, with the same reasons.", reason=_TEXT)
+"""BrowserGym's name for ``refuse``; it closes the episode."""
+
+
+def browser_tools(patterns: Iterable[str]) -> tuple[ToolSpec, ...]:
+    """The tools of a browser.
+
+    Args:
+        patterns: What is worth typing into fields, as patterns of what a goal may name; learners that cannot write are offered
+            these texts.
+    """
+    typed = "|".join(f"(?:{pattern.removeprefix('^').removesuffix('$')})" for pattern in sorted(patterns))
+    re.compile(typed)
+    return (
+        _tool("click", "Click an element: follow a link, push a button, tick a box.", writes=True, bid=_BID),
+        _tool("dblclick", "Click an element twice.", writes=True, bid=_BID),
+        _tool("hover", "Move the pointer over an element.", bid=_BID),
+        _tool("fill", "Put a text into a field, in place of what it holds.", bid=_BID, value={**_TEXT, "x-find": typed}),
+        _tool("clear", "Empty a field.", bid=_BID),
+        _tool("select_option", "Select exactly these options of a select, by their labels.", bid=_BID, options=_OPTIONS),
+        _tool("check", "Tick a checkbox or pick a radio button.", bid=_BID),
+        _tool("uncheck", "Untick a checkbox.", bid=_BID),
+        _tool("press", "Press a key, with an element focused.", writes=True, bid=_BID, key_comb=_KEYS),
+        _tool("focus", "Give an element the focus.", bid=_BID),
+        _tool("scroll", "Scroll by pixels.", delta_x=_PIXELS, delta_y=_PIXELS),
+        _tool("goto", "Go to a URL of the site, or a path.", url=_URL),
+        _tool("go_back", "Go back in the history."),
+        _tool("go_forward", "Go forward in the history."),
+        _tool("new_tab", "Open a blank tab."),
+        _tool("tab_focus", "Go to a tab, counted from 0.", index={"type": "integer", "minimum": 0, "maximum": 1_000}),
+        _tool("tab_close", "Close the tab."),
+        _tool("upload_file", "Choose files for a file field.", bid=_BID, file=_FILES),
+        _tool(SEND_MESSAGE, "Say something to whoever set the task.", text=_TEXT),
+        _tool("noop", "Do nothing.", required=(), wait_ms={"type": "number", "minimum": 0, "maximum": 60_000}),
+    )
