@@ -72,8 +72,8 @@ def test_both_doors_leave_the_same_changes() -> None:
 @pytest.mark.parametrize("family", FAMILIES)
 @pytest.mark.parametrize("split", ["train", "synonyms"])
 def test_the_oracles_action_is_offered_at_every_step_beside_others(family: str, split: str) -> None:
-    text, array = make(), gym.make(WEB, disable_env_checker=True).unwrapped
-    assert array.action_space.n == 64
+    text: Any = make()
+    array: Any = gym.make(WEB, disable_env_checker=True).unwrapped
     for number in range(8):
         task_id = f"retail/{family}/{split}/{number}"
         observation, _ = text.reset(seed=0, options={"task_id": task_id})
@@ -130,7 +130,7 @@ def test_an_action_that_cannot_be_done_says_why(web: Any, action: Any, status: s
     assert info["status"] == status
     assert said in observation["data"]["last"]["result"]
     assert reward == (-0.1 if status == "forbidden" else 0.0)
-    assert not (terminated or truncated)
+    assert (terminated, truncated) == (False, False)
     assert observation["data"]["view"]["outline"] == before["outline"]
 
 
