@@ -117,9 +117,8 @@ class Names:
             return name
         if tag != "a" and (name := self._native(node, tag, attributes)):
             return name
-        if role in BY_CONTENT and tag != "input":
-            if name := self._gathered(node, None, reveal, follow):
-                return name
+        if role in BY_CONTENT and tag != "input" and (name := self._gathered(node, None, reveal, follow)):
+            return name
         for source in ("title", "placeholder"):
             if source in attributes and (name := " ".join(attributes[source].split())):
                 return name

@@ -5,7 +5,6 @@ character of a line of text that would look like a heading, a row, an item or a 
 ``|`` in a cell. So a row splits at `` | ``, a definition at its first ``: ``, and an element is a ``[`` without a backslash.
 """
 
-import re
 from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
@@ -28,7 +27,8 @@ from agent_gym.browser.accessibility import (
     unseen,
     value_shown,
 )
-from agent_gym.browser.live import Live, Node, is_disabled, label_of, options_of, text_of, value_of
+from agent_gym.browser.lines import Lines, cell, escaped, quoted, safe
+from agent_gym.browser.live import Live, Node, is_disabled, options_of, text_of, value_of
 from agent_gym.browser.names import Names
 from agent_gym.browser.snapshot import Element
 
@@ -38,14 +38,9 @@ _CONTEXT = 120
 """Characters of `Element.context`."""
 _NAV_LINE = 300
 """Characters up to which a navigation is told on one line."""
-_MINE = "\0"
-"""Marks an element's bracket while its line is put together. No document can hold it."""
-_FAKE = re.compile(rf"(?<!{_MINE})\[(?=\d+\])")
-_LOOKING = frozenset("#-!|—")
-_LOOKS = re.compile(r"(?:#+|[-!|—]) ")
-_NAMED_OTHERWISE = frozenset({"aria-label", "aria-labelledby", "hidden"})
-_DISABLEABLE = frozenset({"button", "input", "select", "textarea"})
 _NONE: dict[str, str] = {}
+_DISABLEABLE = frozenset({"button", "input", "select", "textarea"})
+_NAMED_OTHERWISE = frozenset({"aria-label", "aria-labelledby", "hidden"})
 _HEADINGS = frozenset({"h1", "h2", "h3", "h4", "h5", "h6"})
 _LEAVES = frozenset({"input", "select", "textarea"})
 
@@ -93,17 +88,11 @@ def _element(
     return Element(bid=bid, role=role, name=name, context=context, value=value, states=states, options=options, actions=actions, url=url)
 
 
-class _Walk:
-    """One pass over a tree. Handlers take an element, its tag and its attributes; reading those once is what makes it fast.
-
-    Attributes:
-        lines: The lines that are done.
-    """
+class _Walk(Lines):
+    """One pass over a tree. Handlers take an element, its tag and its attributes; reading those once is what makes it fast."""
 
     def __init__(self, body: Node, live: Live, give_id: Callable[[Node, str, str], str], locate: Callable[[str], str]) -> None:
-        self.lines: list[str] = []
-        self._run: list[str] = []  # the pieces of the line that is being put together
-        self._full = False  # it has a control already: the next one begins a line
+        super().__init__()
         self._found: list[_Facts] = []
         self._contexts: list[str] = []  # of each found: what its row or item says
         self._live = live
@@ -125,35 +114,18 @@ class _Walk:
         """What was found, in document order."""
         return tuple([_element(context, *facts) for context, facts in zip(self._contexts, self._found, strict=True)])
 
-    # --- Lines ---
-
-    def flush(self) -> None:
-        """Ends the line."""
-        if self._run:
-            line = " ".join("".join(self._run).split())
-            self._run.clear()
-            self._full = False
-            if line:
-                self.lines.append(_safe(line))
-
     def _apart(self, node: Node) -> list[str]:
         """The lines of what is inside an element, kept apart."""
         if not len(node):
             line = "" if self._mute else " ".join((node.text or "").split())
-            return [_safe(line)] if line else []
-        outer = (self.lines, self._run, self._full)
-        self.lines, self._run, self._full = [], [], False
+            return [safe(line)] if line else []
+        outer = self.begin()
         self.inside(node)
-        self.flush()
-        lines = self.lines
-        self.lines, self._run, self._full = outer
-        return lines
-
-    # --- The walk ---
+        return self.end(outer)
 
     def inside(self, node: Node) -> None:
         """Tells what is inside an element."""
-        run, mute = self._run, self._mute  # whoever changes them changes them back
+        run, mute = self.run, self._mute  # whoever changes them changes them back
         if (text := node.text) and not mute and (run or not text.isspace()):
             run.append(text)
         for child in node:
@@ -236,27 +208,23 @@ class _Walk:
         url = self._locate(attributes["href"]) if "href" in attributes and (tag == "a" or tag == "area") else ""
         self._found.append((bid, role, name, value, states, options, actions_of(tag, attributes, states), url, self._section))
         self._contexts.append("")
-        piece = f" {_MINE}[{bid}] {role} {_quoted(name)}"
+        text = f"{role} {quoted(name)}"
         if value:
-            piece += f" = {_quoted(value)}"
+            text += f" = {quoted(value)}"
         if states:
-            piece += f" ({', '.join(states)})"
+            text += f" ({', '.join(states)})"
         if options:
-            piece += f" options: {' | '.join(map(_quoted, options))}"
-        if tag != "a" or self._nav:
-            if self._full:
-                self.flush()
-            self._full = True
-        self._run.append(piece + " ")
+            text += f" options: {' | '.join(map(quoted, options))}"
+        self.add_element(bid, text, alone=self._nav or tag != "a")
 
     def _inline(self, node: Node, *_: object) -> None:
         self.inside(node)
 
     def _block(self, node: Node, *_: object) -> None:
-        if self._run:
+        if self.run:
             self.flush()
         self.inside(node)
-        if self._run:
+        if self.run:
             self.flush()
 
     def _break(self, *_: object) -> None:
@@ -267,7 +235,7 @@ class _Walk:
         self.flush()
         before = self._mute
         if not before:
-            self.lines += [_safe(line) for line in text_of(node).expandtabs().rstrip().splitlines() if line]
+            self.lines += [safe(line) for line in text_of(node).expandtabs().rstrip().splitlines() if line]
         self._mute = True
         self.inside(node)
         self._mute = before
@@ -276,14 +244,14 @@ class _Walk:
     def _image(self, node: Node, tag: str, attributes: Attributes) -> None:
         name = "" if self._mute or attributes.get("alt") == "" else self._names.of(node, tag, "img", attributes)
         if name:
-            self._run.append(f" (image: {name}) ")
+            self.run.append(f" (image: {name}) ")
 
     def _gauge(self, _: Node, tag: str, attributes: Attributes) -> None:
         """A progress bar or meter."""
         if not self._mute:
             now = attributes.get("value", attributes.get("aria-valuenow", "unknown"))
             most = attributes.get("max", attributes.get("aria-valuemax", ""))
-            self._run.append(f" ({tag if tag == 'meter' else 'progress'}: {now}{most and f' of {most}'}) ")
+            self.run.append(f" ({tag if tag == 'meter' else 'progress'}: {now}{most and f' of {most}'}) ")
 
     def _label(self, node: Node, *_: object) -> None:
         """A label is told as the name of its control, where it is that."""
@@ -319,7 +287,7 @@ class _Walk:
         if name := self._names.of(node, tag, "group", attributes):
             self._section = name
             if not self._mute and ("aria-label" in attributes or "title" in attributes) and "aria-labelledby" not in attributes:
-                self.lines.append(f"— {_escaped(name)} —")
+                self.lines.append(f"— {escaped(name)} —")
         if tag == "fieldset" and "disabled" in attributes:
             self._disabled = True
             if (legend := node.find("legend")) is not None:
@@ -353,7 +321,7 @@ class _Walk:
         lines = self._apart(node)
         self._section, self._nav = section, nav
         if lines:
-            head = f"navigation {_quoted(_escaped(name))}:" if name else "navigation:"
+            head = f"navigation {quoted(escaped(name))}:" if name else "navigation:"
             line = f"{head} {' · '.join(lines)}"
             self.lines += [line] if len(line) <= _NAV_LINE else [head, *[f"- {line}" for line in lines]]
 
@@ -419,12 +387,12 @@ class _Walk:
         if len(node):
             first, section = len(self._found), self._section
             self._cells = None
-            shown = " ".join(self._apart(node)).replace("|", "\\|")
+            shown = cell(self._apart(node))
             self._cells, self._section = cells, section
             cells.append((shown, self._names.prose(node), first, len(self._found)))
         else:
             said = "" if self._mute else " ".join((node.text or "").split())
-            cells.append((_safe(said).replace("|", "\\|"), said, 0, 0))
+            cells.append((cell([safe(said)]), said, 0, 0))
         if "colspan" in attributes:
             cells += [("", "", 0, 0)] * (min(_number(attributes, "colspan", 1), 100) - 1)
 
@@ -470,26 +438,6 @@ class _Walk:
 def _number(attributes: Attributes, name: str, default: int) -> int:
     text = attributes.get(name, "").strip()[:9]
     return int(text) if text.isdecimal() else default
-
-
-def _escaped(text: str) -> str:
-    """The page's own text with brackets escaped that would look like an element's; those that are one lose their mark."""
-    if text.count("[") != text.count(_MINE):
-        text = _FAKE.sub(r"\\[", text)
-    return text.replace(_MINE, "")
-
-
-def _safe(line: str) -> str:
-    """A line of the page's own text, with all escaped that would make it look like something else."""
-    if "[" in line:
-        line = _escaped(line)
-    return "\\" + line if line[:1] in _LOOKING and _LOOKS.match(line) else line
-
-
-def _quoted(text: str) -> str:
-    if "\\" in text or '"' in text or _MINE in text:
-        text = text.replace(_MINE, "").replace("\\", "\\\\").replace('"', '\\"')
-    return f'"{text}"'
 
 
 _Handler = Callable[[_Walk, Node, str, Attributes], None]
