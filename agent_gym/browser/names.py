@@ -163,11 +163,14 @@ class Names:
 
     def _gather(self, node: Node, said: list[str], but: Node | None, reveal: bool, follow: bool) -> None:
         """Adds what the content of an element says."""
+        if node.tag == "details" and not reveal and not self._live.open(node):
+            if (summary := node.find("summary")) is not None:
+                self._say(summary, said, but, reveal, follow)
+            return
         if text := node.text:
             said.append(text)
-        shut = not reveal and node.tag == "details" and not self._live.open(node)
         for child in node:
-            if child is not but and (not shut or child is node.find("summary")):
+            if child is not but:
                 self._say(child, said, but, reveal, follow)
             if text := child.tail:
                 said.append(text)
@@ -186,7 +189,7 @@ class Names:
         attributes = attributes_of(node)
         if (tag in UNSEEN) if reveal else unseen(tag, attributes):
             return
-        if not attributes and tag not in _APART:
+        if not attributes and tag not in _APART and tag != "svg":
             self._gather(node, said, but, reveal, follow)
             return
         role = role_of(node, tag, attributes)
