@@ -48,7 +48,13 @@ def test_console_lines(line: str, tmp_path: Path) -> None:
     assert command == "agent-gym"
     environment = {**os.environ, "AGENT_GYM_STORE": str(tmp_path / "store")}
     done = subprocess.run(
-        [sys.executable, "-m", "agent_gym.cli", *arguments], capture_output=True, text=True, cwd=tmp_path, env=environment, check=False
+        [sys.executable, "-m", "agent_gym.cli", *arguments],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        env=environment,
+        check=False,
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout.strip()

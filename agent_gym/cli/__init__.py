@@ -6,7 +6,7 @@ import gymnasium.error
 import typer
 from rich.markup import escape
 
-from agent_gym.cli import bench, check, demo, episodes, evaluate, tasks, train
+from agent_gym.cli import bench, check, demo, episodes, evaluate, play, tasks, train
 from agent_gym.cli.output import progress_console
 from agent_gym.errors import AgentGymError
 from agent_gym.registry import IDS
@@ -23,6 +23,7 @@ app = typer.Typer(
 )
 app.command("train")(train.train)
 app.command("eval")(evaluate.evaluate)
+app.command("play")(play.play)
 app.command("demo")(demo.demo)
 app.command("bench")(bench.bench)
 app.add_typer(tasks.app, name="tasks")

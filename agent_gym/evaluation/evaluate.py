@@ -11,10 +11,9 @@ from typing import Any
 import gymnasium
 
 from agent_gym.core.policy import Policy
-from agent_gym.core.seeding import derive, derive_seed
-from agent_gym.core.task import TaskSet
 from agent_gym.errors import ConfigurationError, InfrastructureError, SandboxUnavailable
 from agent_gym.evaluation.metrics import summarize
+from agent_gym.evaluation.schedule import episode_seed, keywords, schedule
 from agent_gym.trajectories.store import Run, TrajectoryStore, versions
 from agent_gym.wrappers.record_trajectory import RecordTrajectory
 
@@ -75,24 +74,21 @@ def evaluate(
     """
     if batch < 1 or (episodes is not None and episodes < 1):
         raise ConfigurationError(f"batch and episodes must be at least 1, got {batch} and {episodes}")
-    given = env_kwargs or {}
-    if "interface" in given:
-        raise ConfigurationError("env_kwargs: 'interface' cannot be set; the policy decides on it")
-    if given.get("split", split) != split:
-        raise ConfigurationError("env_kwargs: 'split' cannot be set; give it as split=")
+    given = keywords(split, env_kwargs)
+    if tasks is None and episodes is None:
+        episodes = DEFAULT_EPISODES
     with ExitStack() as stack:
         run = _open(store, stack, policy, env_id, seed)
 
         def make() -> RecordTrajectory:
             source = "oracle" if policy.name == "oracle" else "policy"
-            keywords = {"split": split, **(env_kwargs or {})}
-            env = gymnasium.make(env_id, interface=policy.interface, disable_env_checker=True, **keywords)
+            env = gymnasium.make(env_id, interface=policy.interface, disable_env_checker=True, **given)
             recorded = RecordTrajectory(env, run, source=source, policy_id=policy.name)
             stack.callback(recorded.close)
             return recorded
 
         first = make()
-        task_ids = _schedule(first.task_set, split, episodes, seed, tasks, env_kwargs or {})
+        task_ids = list(schedule(first.task_set, split, episodes, seed, tasks, given))
         envs = [first, *(make() for _ in range(min(batch, len(task_ids)) - 1))]
         played = _play(policy, envs, task_ids, seed, progress)
         for env in envs:
@@ -122,41 +118,6 @@ def _open(store: str | Path | TrajectoryStore | Run | None, stack: ExitStack, po
     return store.open_run(policy=policy.name, env_id=env_id, seed=seed)
 
 
-def _schedule(
-    tasks: TaskSet, split: str, episodes: int | None, seed: int, wanted: str | Path | Sequence[str] | None, env_kwargs: Mapping[str, Any]
-) -> list[str]:
-    """The ids of the tasks to play, in order."""
-    narrowed = {key: env_kwargs.get(key) for key in ("families", "difficulty", "task_ids")}
-    if wanted is not None:
-        narrowed["task_ids"] = _matches(tasks, split, _names(wanted))
-    selection = tasks.select(split, **narrowed)
-    if wanted is not None and episodes is None:
-        return list(narrowed["task_ids"] or ())
-    return [selection.draw(derive("evaluate", seed, number)).id for number in range(episodes or DEFAULT_EPISODES)]
-
-
-def _names(wanted: str | Path | Sequence[str]) -> list[str]:
-    if isinstance(wanted, Path) or (isinstance(wanted, str) and len(wanted) < 1_000 and Path(wanted).is_file()):
-        try:
-            wanted = Path(wanted).read_text(encoding="utf-8").splitlines()
-        except (OSError, UnicodeDecodeError) as error:
-            raise ConfigurationError(f"the list of tasks {wanted} cannot be read: {error}") from error
-    elif isinstance(wanted, str):
-        wanted = wanted.split(",")
-    return [name.strip() for name in wanted if name.strip()]
-
-
-def _matches(tasks: TaskSet, split: str, names: Sequence[str]) -> list[str]:
-    matched: dict[str, None] = {}
-    families = tasks.families(split) if split in tasks.splits() else ()
-    for name in names:
-        of_name = [family for family in families if name in (family, family.rpartition("/")[2])]
-        if len(of_name) > 1:
-            raise ConfigurationError(f"tasks: {name!r} is the name of several families: {', '.join(of_name)}")
-        matched |= dict.fromkeys(tasks.ids(split, of_name[0]) if of_name else [tasks.get(name).id])
-    return list(matched)
-
-
 def _play(
     policy: Policy, envs: Sequence[RecordTrajectory], task_ids: Sequence[str], seed: int, progress: Callable[[int, int], None] | None
 ) -> set[str]:
@@ -178,7 +139,7 @@ def _play(
             number, task_id = waiting.popleft()
             env = free.popleft()
             try:
-                observation, _ = env.reset(seed=derive_seed(seed, number), options={"task_id": task_id})
+                observation, _ = env.reset(seed=episode_seed(seed, number), options={"task_id": task_id})
             except SandboxUnavailable:
                 raise  # no episode can start on this machine: that is no figure about a policy
             except InfrastructureError:

@@ -18,7 +18,7 @@ from agent_gym.core.tool import CallRecord, ToolResult, ToolSpec
 from agent_gym.errors import InfrastructureError
 from agent_gym.gateway.worker import Abandoned, Interrupted, Worker
 
-__all__ = ["Gateway", "Outcome"]
+__all__ = ["Gateway", "Outcome", "first_fault"]
 
 _MESSAGE_CHARS = 300
 _GRACE_S = 0.5
@@ -76,7 +76,7 @@ class Gateway:
             return Outcome(result, (CallRecord(call=call, result=result, known_tool=False, valid=False),), message)
         spec, handler = known
         effect = "read" if spec.read_only else "write"
-        if message := _first_fault(spec, call.arguments):
+        if message := first_fault(spec, call.arguments):
             result = ToolResult(status="invalid_arguments", content=message)
             return Outcome(result, (CallRecord(call=call, result=result, valid=False, effect=effect),), message)
         started = time.monotonic_ns()
@@ -130,7 +130,7 @@ def _plain(result: ToolResult) -> ToolResult:
         return ToolResult(status="malformed", content=f"the tool's result is no JSON value: {error}"[:_MESSAGE_CHARS])
 
 
-def _first_fault(spec: ToolSpec, arguments: Mapping[str, Any]) -> str:
+def first_fault(spec: ToolSpec, arguments: Mapping[str, Any]) -> str:
     """Where the arguments break the tool's schema first, as ``arguments.path: what``; empty if they do not."""
     validator = _validator(orjson.dumps(spec.parameters))
     if validator.is_valid(arguments):
