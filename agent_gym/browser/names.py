@@ -98,11 +98,16 @@ class Names:
             apart = tag in _APART
             if apart:
                 said.append(" ")
-            if tag == "img" or "aria-label" in attributes:
-                said.append("" if unseen(tag, attributes) else self.of(child, tag, "", attributes))
-            elif (tag == "a" or tag not in CONTROLS) and not (
-                unseen(tag, attributes) or child in self.labelled or (tag == "details" and not self._live.open(child))
+            if (
+                (tag in CONTROLS and tag != "a")
+                or unseen(tag, attributes)
+                or child in self.labelled
+                or (tag == "details" and not self._live.open(child))
             ):
+                pass
+            elif tag == "img" or "aria-label" in attributes:
+                said.append(self.of(child, tag, "", attributes))
+            else:
                 self._tell(child, said)
             if apart:
                 said.append(" ")

@@ -106,9 +106,12 @@ class _Walk(Lines):
         self._nav = False
         self._number = 0  # of the next item of an ordered list
         self._rows = False  # whether the table around is one, not a layout
-        self._cells: list[_Cell] | None = None  # of the row around
-        self._terms: list[str] | None = None  # of the definition at hand
+        self._cells: list[_Cell] = []  # of the row around
+        self._row_lines: list[str] | None = None  # where that row is put together: only cells there are its own
+        self._terms: list[str] = []  # of the definition at hand
         self._values: list[str] = []
+        self._dl_lines: list[str] | None = None  # where that is put together
+        self._told_until = 0  # lines there before it
 
     def elements(self) -> tuple[Element, ...]:
         """What was found, in document order."""
@@ -321,7 +324,7 @@ class _Walk(Lines):
         lines = self._apart(node)
         self._section, self._nav = section, nav
         if lines:
-            head = f"navigation {quoted(escaped(name))}:" if name else "navigation:"
+            head = f"navigation {escaped(quoted(name))}:" if name else "navigation:"
             line = f"{head} {' · '.join(lines)}"
             self.lines += [line] if len(line) <= _NAV_LINE else [head, *[f"- {line}" for line in lines]]
 
@@ -350,7 +353,7 @@ class _Walk(Lines):
             self.lines += lines
         elif lines:
             self.lines.append(mark + lines[0])
-            self.lines += [f"  {line}" for line in lines[1:]]
+            self.lines += [" " * len(mark) + line for line in lines[1:]]
         if first < len(self._found) and not self._nav:
             said = self._names.prose(node)
             for at in range(first, len(self._found)):
@@ -358,81 +361,85 @@ class _Walk(Lines):
                     self._contexts[at] = said
 
     def _table(self, node: Node, _: str, attributes: Attributes) -> None:
-        before = (self._rows, self._cells)
-        self._rows, self._cells = attributes.get("role") not in ("none", "presentation"), None
+        before, self._rows = self._rows, attributes.get("role") not in ("none", "presentation")
         self._block(node)
-        self._rows, self._cells = before
+        self._rows = before
 
     def _row(self, node: Node, tag: str, _: object) -> None:
         if tag == "tr" and not self._rows:
             self._block(node)
             return
         self.flush()
-        outer, first = self._cells, len(self._found)
+        outer, before, first = self.begin(), (self._row_lines, self._cells), len(self._found)
         cells: list[_Cell] = []
-        self._cells = cells
+        self._row_lines, self._cells = self.lines, cells
         self.inside(node)
-        self.flush()
-        self._cells = outer
-        if any(cell[0] for cell in cells):
-            self.lines.append(f"| {' | '.join([cell[0] for cell in cells])} |")
-        if first < len(self._found):
-            self._place(cells, first)
-
-    def _cell(self, node: Node, _: str, attributes: Attributes) -> None:
-        cells = self._cells
-        if cells is None:
-            self._block(node)
-            return
-        if len(node):
-            first, section = len(self._found), self._section
-            self._cells = None
-            shown = cell(self._apart(node))
-            self._cells, self._section = cells, section
-            cells.append((shown, self._names.prose(node), first, len(self._found)))
-        else:
-            said = "" if self._mute else " ".join((node.text or "").split())
-            cells.append((cell([safe(said)]), said, 0, 0))
-        if "colspan" in attributes:
-            cells += [("", "", 0, 0)] * (min(_number(attributes, "colspan", 1), 100) - 1)
-
-    def _place(self, cells: list[_Cell], first: int) -> None:
-        """Gives what was found in a row its context: what the row says, but for its own name."""
+        self._row_lines, self._cells = before
+        if strays := self.end(outer):
+            cells.append((cell(strays), "", 0, 0))
+        if any(shown for shown, _, _, _ in cells):
+            self.lines.append(f"| {' | '.join([shown for shown, _, _, _ in cells])} |")
         for at in range(first, len(self._found)):
             if not self._contexts[at]:
                 name = self._found[at][2]
                 told = [said for _, said, begin, end in cells if said and not (said == name and begin <= at < end)]
                 self._contexts[at] = " ".join(told)
 
-    def _definitions(self, node: Node, *_: object) -> None:
-        outer = (self._terms, self._values)
-        self._terms, self._values = [], []
-        self._block(node)
-        self._define()
-        self._terms, self._values = outer
-
-    def _term(self, node: Node, *_: object) -> None:
-        self.flush()
-        if self._terms is None:
+    def _cell(self, node: Node, _: str, attributes: Attributes) -> None:
+        """A cell, after what strays in the row before it."""
+        if self._row_lines is not self.lines:
             self._block(node)
             return
+        self.flush()
+        first, section = len(self._found), self._section
+        strays = self.lines.copy()
+        self.lines.clear()
+        shown = cell([*strays, *self._apart(node)])
+        said = "" if self._mute else self._names.prose(node)
+        self._section = section
+        self._cells.append((shown, said, first, len(self._found)))
+        if "colspan" in attributes:
+            self._cells += [("", "", 0, 0)] * (min(_number(attributes, "colspan", 1), 100) - 1)
+
+    def _definitions(self, node: Node, *_: object) -> None:
+        self.flush()
+        before = (self._dl_lines, self._told_until, self._terms, self._values, self._section)
+        self._dl_lines, self._told_until, self._terms, self._values = self.lines, len(self.lines), [], []
+        self.inside(node)
+        self._define()
+        self._dl_lines, self._told_until, self._terms, self._values, self._section = before
+
+    def _term(self, node: Node, *_: object) -> None:
+        if self._dl_lines is not self.lines:
+            self._block(node)
+            return
+        self._stray()
         if self._values:
             self._define()
         self._terms.append(" ".join(self._apart(node)).rstrip(" :"))
+        self._section = self._names.prose(node) or self._section
 
     def _value(self, node: Node, *_: object) -> None:
-        self.flush()
-        if self._terms is None:
+        if self._dl_lines is not self.lines:
             self._block(node)
-        else:
-            self._values.append(" ".join(self._apart(node)))
+            return
+        self._stray()
+        self._values.append(" ".join(self._apart(node)))
+
+    def _stray(self) -> None:
+        """Adds what strays in a definition to its values."""
+        self.flush()
+        if (self._terms or self._values) and len(self.lines) > self._told_until:
+            self._values.append(" ".join(self.lines[self._told_until :]))
+            del self.lines[self._told_until :]
 
     def _define(self) -> None:
         """Ends a definition."""
-        term, value = ", ".join(filter(None, self._terms or ())), ", ".join(filter(None, self._values))
+        self._stray()
+        term, value = ", ".join(filter(None, self._terms)), ", ".join(filter(None, self._values))
         if term or value:
             self.lines.append(f"{term}: {value}".rstrip() if term else value)
-        self._terms, self._values = [], []
+        self._told_until, self._terms, self._values = len(self.lines), [], []
 
 
 def _number(attributes: Attributes, name: str, default: int) -> int:
