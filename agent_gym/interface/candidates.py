@@ -115,7 +115,7 @@ class Memory:
         self.page: tuple[str, ...] = ()
         """The words of the page that is shown."""
         self.names: dict[Entity, tuple[str, ...]] = {}
-        """The words of the name of an element that was ever shown."""
+        """The role and the words of the name of an element that was ever shown."""
         self._subjects: set[Entity] = set()
         self._links: dict[Entity, set[Entity]] = {}
         self._linked_kinds: set[frozenset[str]] = set()
@@ -192,9 +192,9 @@ class Memory:
                 self._links.pop(entity, None)
         for bid, role, name, context, actions, options in shown:
             entity = (_ELEMENT, bid)
-            self.names[entity] = tokens(name or "")
+            self.names[entity] = (role, *tokens(name or ""))
             self._actions[entity] = actions
-            self._see(entity, (*tokens(role), *self.names[entity], *tokens(context or "")))
+            self._see(entity, (*self.names[entity], *tokens(context or "")))
             for option in options:
                 self._see((_OPTION, option))
             self._link([entity, *((_OPTION, option) for option in options)], [])

@@ -233,11 +233,11 @@ class Encoder:
             return known[1]
         words = self.memory.words[entity] if entity is not None else tuple(value_tokens(value))
         goal = self.memory.goal_words
-        name = None if entity is None else self.memory.names.get(entity)
-        distinct, own = frozenset(words), frozenset(value_tokens(value) if name is None else name)
+        name = None if entity is None else self.memory.names.get(entity)  # an element is told by its name, found by its context too
+        distinct, own = frozenset(words), frozenset(value_tokens(value) if name is None else name[1:])
         shared = distinct & goal
         overlap = (_saturate(len(shared)), len(shared) / max(1, len(distinct)), float(bool(own) and own <= goal))
-        argument = _Argument(np.concatenate([_word_bag(words), np.array(overlap, np.float32)]), own, shared)
+        argument = _Argument(np.concatenate([_word_bag(name or words), np.array(overlap, np.float32)]), own, shared)
         self._arguments[key] = (words, argument)
         return argument
 

@@ -116,7 +116,7 @@ def test_bench_tools_gives_its_keys(tmp_path: Path) -> None:
     ("arguments", "says"),
     [
         (["eval", "oracle", "AgentBase/ToolTusk-v0"], "ToolTusk"),
-        (["eval", "oracle", "AgentBase/ToolTusk-v0"], "Known: AgentBase/ToolTask-v0, AgentBase/CodeTask-v0"),
+        (["eval", "oracle", "AgentBase/ToolTusk-v0"], "Known: AgentBase/ToolTask-v0, AgentBase/WebTask-v0, AgentBase/CodeTask-v0"),
         (["eval", "genius", TOOL], "unknown policy 'genius'; known:"),
         (["eval", "nowhere.zip", TOOL], "there is no saved model 'nowhere.zip'"),
         (["eval", "noop", TOOL, "--split", "holiday"], "unknown split 'holiday'; known: synonyms, test, train, validation"),
