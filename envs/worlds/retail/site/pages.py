@@ -11,7 +11,7 @@ from werkzeug.exceptions import NotFound
 from agent_gym.envs.worlds.retail.catalogue import CATEGORIES, REASONS
 from agent_gym.envs.worlds.retail.site.visit import Person, Visit, fits, redirect, status_of, whole
 
-__all__ = ["ROUTES"]
+__all__ = ["REASON_LABELS", "ROUTES"]
 
 _DONE = {
     "cancel_order": "The order was cancelled.",
@@ -39,33 +39,27 @@ def home(visit: Visit) -> Response:
 def customers(visit: Visit) -> Response:
     """Finds accounts by e-mail address or name."""
     asked = visit.asked("q")
-    email = "@" in asked
     people: list[dict[str, Any]] = []
     turns: dict[str, str] = {}
     status, problem = 200, ""
-    if not asked:
-        pass
-    elif not fits("email", asked.lower()) if email else not fits("name", asked):
-        status, problem = 400, "That is neither an e-mail address nor a first and last name."
-    elif email:
+    if fits("email", asked.lower()):
         result = visit.operate("find_user_by_email", {"email": asked.lower()})
-        if result.failed:
-            status, problem = status_of(result), result.content
-        else:
-            people = [result.structured]
-    else:
+        status, problem = status_of(result), result.content if result.failed else ""
+        people = [] if result.failed else [result.structured]
+    elif fits("name", asked):
         found = visit.read("find_users_by_name", name=asked, page=visit.page())
         people, turns = found["users"], visit.turns(found["more"], q=asked)
-        if not people:
-            status, problem = 404, f"Nobody here is called {asked}."
+        status, problem = (200, "") if people else (404, f"Nobody here is called {asked}.")
+    elif asked:
+        status, problem = 400, "That is neither an e-mail address nor a first and last name."
     return visit.show("customers.html", "Customers", status=status, problem=problem, asked=asked, people=people, turns=turns)
 
 
 def order_search(visit: Visit) -> Response:
     """Goes to an order by its number."""
-    asked = visit.asked("order_id").upper()
-    if fits("order_id", asked):
-        return redirect(f"/orders/{asked}")
+    asked = visit.asked("order_id")
+    if fits("order_id", asked.upper()):
+        return redirect(f"/orders/{asked.upper()}")
     problem = "An order's number is a W and seven digits." if asked else ""
     return visit.show("order_search.html", "Orders", status=400 if problem else 200, problem=problem, asked=asked)
 
@@ -117,9 +111,8 @@ def set_cart_quantity(visit: Visit, user_id: str) -> Response:
     line_id, quantity = visit.sent("line_id"), whole(visit.sent("quantity"), 0, _MOST)
     if quantity is None or not fits("line_id", line_id):
         return cart(visit, user_id, f"Choose a line of the cart and a number from 0 to {_MOST}.", 400)
-    return _carry_out(
-        visit, "set_cart_quantity", {"line_id": line_id, "quantity": quantity}, f"/customers/{user_id}/cart", partial(cart, visit, user_id)
-    )
+    arguments = {"line_id": line_id, "quantity": quantity}
+    return _carry_out(visit, "set_cart_quantity", arguments, f"/customers/{user_id}/cart", partial(cart, visit, user_id))
 
 
 # --- Orders ---
@@ -134,33 +127,29 @@ def cancel_order(visit: Visit, order_id: str) -> Response:
     reason = visit.sent("reason")
     if reason not in REASONS:
         return order(visit, order_id, "Choose a reason.", 400)
-    return _carry_out(
-        visit, "cancel_order", {"order_id": order_id, "reason": reason}, f"/orders/{order_id}", partial(order, visit, order_id)
-    )
+    arguments = {"order_id": order_id, "reason": reason}
+    return _carry_out(visit, "cancel_order", arguments, f"/orders/{order_id}", partial(order, visit, order_id))
 
 
 def return_item(visit: Visit, order_id: str, item_id: str) -> Response:
-    return _carry_out(
-        visit, "return_item", {"order_id": order_id, "item_id": item_id}, f"/orders/{order_id}", partial(order, visit, order_id)
-    )
+    arguments = {"order_id": order_id, "item_id": item_id}
+    return _carry_out(visit, "return_item", arguments, f"/orders/{order_id}", partial(order, visit, order_id))
 
 
 def address(visit: Visit, order_id: str, problem: str = "", status: int = 200) -> Response:
     """The form for another address. It shows the owner's saved addresses, so it reads the account too."""
     found = visit.read("get_order", order_id=order_id)
     user = visit.read("get_user", user_id=found["user_id"])
-    return _page(
-        visit, "address.html", f"Change the address of order {order_id}", problem, status, order=found, addresses=user["addresses"]
-    )
+    title = f"Change the address of order {order_id}"
+    return _page(visit, "address.html", title, problem, status, order=found, addresses=user["addresses"])
 
 
 def change_address(visit: Visit, order_id: str) -> Response:
     address_id = visit.sent("address_id")
     if not fits("address_id", address_id):
         return address(visit, order_id, "Choose an address.", 400)
-    return _carry_out(
-        visit, "change_address", {"order_id": order_id, "address_id": address_id}, f"/orders/{order_id}", partial(address, visit, order_id)
-    )
+    arguments = {"order_id": order_id, "address_id": address_id}
+    return _carry_out(visit, "change_address", arguments, f"/orders/{order_id}", partial(address, visit, order_id))
 
 
 def exchange(visit: Visit, order_id: str, item_id: str, problem: str = "", status: int = 200) -> Response:
@@ -178,13 +167,8 @@ def exchange_item(visit: Visit, order_id: str, item_id: str) -> Response:
     variant_id = visit.sent("variant_id")
     if not fits("variant_id", variant_id):
         return exchange(visit, order_id, item_id, "Choose a variant.", 400)
-    return _carry_out(
-        visit,
-        "exchange_item",
-        {"order_id": order_id, "item_id": item_id, "variant_id": variant_id},
-        f"/orders/{order_id}",
-        partial(exchange, visit, order_id, item_id),
-    )
+    arguments = {"order_id": order_id, "item_id": item_id, "variant_id": variant_id}
+    return _carry_out(visit, "exchange_item", arguments, f"/orders/{order_id}", partial(exchange, visit, order_id, item_id))
 
 
 # --- Products ---
@@ -199,13 +183,8 @@ def add_to_cart(visit: Visit, product_id: str) -> Response:
     user_id, variant_id, quantity = visit.sent("user_id"), visit.sent("variant_id"), whole(visit.sent("quantity"), 1, _MOST)
     if quantity is None or not fits("user_id", user_id) or not fits("variant_id", variant_id):
         return product(visit, product_id, f"Choose a variant and a number from 1 to {_MOST}.", 400)
-    return _carry_out(
-        visit,
-        "add_to_cart",
-        {"user_id": user_id, "variant_id": variant_id, "quantity": quantity},
-        f"/customers/{user_id}/cart",
-        partial(product, visit, product_id),
-    )
+    arguments = {"user_id": user_id, "variant_id": variant_id, "quantity": quantity}
+    return _carry_out(visit, "add_to_cart", arguments, f"/customers/{user_id}/cart", partial(product, visit, product_id))
 
 
 def _carry_out(visit: Visit, operation: str, arguments: dict[str, Any], onward: str, again: Callable[[str, int], Response]) -> Response:
