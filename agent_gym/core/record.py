@@ -40,6 +40,7 @@ class StepRecord:
         env_us: Microseconds spent in the environment.
         grade_us: Microseconds of those spent on the verdict.
         error: What failed, for an infrastructure error.
+        retry_safety: How often the agent dealt unwisely with failures so far, by kind; see `agent_gym.gateway.safety`.
     """
 
     task: Task
@@ -65,3 +66,4 @@ class StepRecord:
     grade_us: int = 0
     error: str = ""
     options: dict[str, Any] = field(default_factory=dict)
+    retry_safety: dict[str, int] = field(default_factory=dict)

@@ -45,6 +45,7 @@ class Session(ABC):
 
     tools: Sequence[ToolSpec]
     violation: str = ""
+    _waited_s: float = 0.0
 
     @abstractmethod
     def observe(self) -> Observation:
@@ -55,12 +56,15 @@ class Session(ABC):
         """
 
     @abstractmethod
-    def call(self, call: ToolCall, deadline: float) -> ToolResult:
+    def call(self, call: ToolCall, deadline: float, key: str = "") -> ToolResult:
         """Carries out a call whose arguments passed the tool's schema.
 
         Args:
             call: The call.
             deadline: Seconds of `time.monotonic` at which it must be back.
+            key: Names the operation that this is a try of, or empty. A write that comes again under its key is answered as it was
+                the first time and does nothing; under the key of another payload, or of a try that is still under way, it is a
+                ``conflict``. Only tools that are ``remote`` get one.
 
         Returns:
             The result. What the agent got wrong is a status, never an exception; past the deadline the status is ``timeout``.
@@ -92,6 +96,18 @@ class Session(ABC):
     def milestones(self) -> dict[str, bool]:
         """The task's milestones in order, and whether each has been reached."""
         return {}
+
+    def rehearse(self, call: ToolCall, deadline: float) -> ToolResult | None:  # noqa: ARG002 - most cannot
+        """What `call` would answer, without anything being done; None where that cannot be told."""
+        return None
+
+    def now(self) -> float:
+        """Virtual seconds. They pass by what is done and by `wait` only."""
+        return self._waited_s
+
+    def wait(self, seconds: float) -> None:
+        """Lets virtual time pass."""
+        self._waited_s += seconds
 
     def save(self) -> Snapshot | None:
         """The state from which an equal Session can be opened, or None where only re-execution restores it."""

@@ -48,6 +48,7 @@ class ToolSpec:
         annotations: MCP's hints: ``readOnlyHint``, ``destructiveHint``, ``idempotentHint``, ``openWorldHint``.
         may_block: Whether the call could outlast its deadline (a sleep, a socket, somebody's code); then it runs on a worker thread,
             so that the deadline can leave it behind. False is a promise that `Session.call` itself keeps the deadline.
+        remote: Whether it stands for a service that can fail by itself. Faults, retries, the cache and the breaker are for these only.
     """
 
     name: str
@@ -56,6 +57,7 @@ class ToolSpec:
     output_schema: Mapping[str, Any] | None = None
     annotations: Mapping[str, Any] = field(default_factory=dict)
     may_block: bool = True
+    remote: bool = False
 
     def __post_init__(self) -> None:
         if not _NAME.fullmatch(self.name):
@@ -69,6 +71,13 @@ class ToolSpec:
     def read_only(self) -> bool:
         """Whether the tool is declared to change nothing."""
         return bool(self.annotations.get("readOnlyHint", False))
+
+    @property
+    def effect(self) -> str:
+        """``read``, ``idempotent`` (a write that may be made twice) or ``write``."""
+        if self.read_only:
+            return "read"
+        return "idempotent" if self.annotations.get("idempotentHint", False) else "write"
 
     def to_openai(self) -> dict[str, Any]:
         """The tool in the form of OpenAI-style chat APIs (``{"type": "function", "function": {…}}``)."""
@@ -88,6 +97,7 @@ class ToolResult:
         structured: A JSON value, or None.
         retry_after_s: Seconds of virtual time after which another try makes sense, or None.
         attempts: How many times the tool was tried for this call.
+        from_cache: Whether it is the answer to an earlier call of the same.
     """
 
     status: str
@@ -95,6 +105,7 @@ class ToolResult:
     structured: Any = None
     retry_after_s: float | None = None
     attempts: int = 1
+    from_cache: bool = False
 
     def __post_init__(self) -> None:
         if self.status not in STATUSES:
@@ -118,8 +129,12 @@ class CallRecord:
         duration_us: Microseconds.
         known_tool: False where no tool of that name is offered.
         valid: Whether the arguments passed the tool's schema.
-        effect: ``read`` or ``write``.
+        effect: ``read``, ``idempotent`` or ``write``.
         error: The traceback of a tool that raised, else empty.
+        key: The idempotency key that it carried, else empty.
+        waited_s: Virtual seconds that the gateway waited before it.
+        fault: The kind of fault that was injected into it, else empty. Never shown to the agent.
+        took_effect: Whether a write took effect, whatever the agent was told; always false for a read.
     """
 
     call: ToolCall
@@ -131,3 +146,7 @@ class CallRecord:
     valid: bool = True
     effect: str = "write"
     error: str = ""
+    key: str = ""
+    waited_s: float = 0.0
+    fault: str = ""
+    took_effect: bool = False

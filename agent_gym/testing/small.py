@@ -72,7 +72,7 @@ class _SmallSession(Session):
     def observe(self) -> Observation:
         return Observation(f"Lamps off: {self._off}", {"off": list(self._off)})
 
-    def call(self, call: ToolCall, deadline: float) -> ToolResult:  # noqa: ARG002 - nothing here takes long on purpose
+    def call(self, call: ToolCall, deadline: float, key: str = "") -> ToolResult:  # noqa: ARG002 - quick, and nothing is remote
         if call.name == "look":
             colour = self._task.spec["lamps"][call.arguments["room"] - 1]
             return ToolResult(status="ok", structured={"room": call.arguments["room"], "lamp": colour})

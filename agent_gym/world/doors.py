@@ -59,7 +59,7 @@ class WorldSession(Session):
         """Nothing beyond what the calls gave: a tool door has no view of its own."""
         return Observation("", {})
 
-    def call(self, call: ToolCall, deadline: float) -> ToolResult:
+    def call(self, call: ToolCall, deadline: float, key: str = "") -> ToolResult:
         """Carries out an operation as one transaction; see `Session.call`."""
         operation = self._kind.operations.get(call.name)
         if operation is None:

@@ -90,7 +90,7 @@ class CodeSession(Session):
         listed = ", ".join(f"{path} ({size} bytes)" for path, size in sizes.items())
         return Observation(f"Files: {listed or 'none'}", {"files": [{"path": path, "bytes": size} for path, size in sizes.items()]})
 
-    def call(self, call: ToolCall, deadline: float) -> ToolResult:
+    def call(self, call: ToolCall, deadline: float, key: str = "") -> ToolResult:  # noqa: ARG002 - nothing here is remote
         """Carries out one of `TOOLS`."""
         arguments = call.arguments
         if call.name == "list_files":

@@ -48,7 +48,7 @@ class WebSession(WorldSession):
             self._shown = snapshot, Observation(_text(snapshot), snapshot.to_dict())
         return self._shown[1]
 
-    def call(self, call: ToolCall, deadline: float) -> ToolResult:
+    def call(self, call: ToolCall, deadline: float, key: str = "") -> ToolResult:  # noqa: ARG002 - nothing here is remote
         """Carries out an action on the page; see `Session.call`."""
         if call.name == SEND_MESSAGE:
             self._said = call.arguments["text"]

@@ -66,7 +66,7 @@ class CountingSession(Session):
             raise InfrastructureError("the abacus broke")
         return Observation(f"The count is {self.count}. \N{SNOWMAN}", {"count": self.count})
 
-    def call(self, call: ToolCall, deadline: float) -> ToolResult:  # noqa: ARG002 - the contract's
+    def call(self, call: ToolCall, deadline: float, key: str = "") -> ToolResult:  # noqa: ARG002 - the contract's
         if call.name == "crash":
             raise RuntimeError("no such luck")
         if call.name == "look":
