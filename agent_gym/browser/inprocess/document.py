@@ -2,21 +2,23 @@
 
 import html
 import re
-from collections import Counter
+from functools import cached_property
 from urllib.parse import urljoin
 
 from lxml import etree
 from werkzeug.http import HTTP_STATUS_CODES
 
-from agent_gym.browser.inprocess.forms import hidden_fields, owner_of, settle_radios
+from agent_gym.browser.inprocess.forms import by_id, hidden_fields, owner_of, settle_radios
 from agent_gym.browser.inprocess.site import MAX_BYTES, Response
 from agent_gym.browser.inputs import kind_of
-from agent_gym.browser.live import Live, Node
+from agent_gym.browser.live import Live, Node, text_of
 from agent_gym.browser.snapshot import Element
 
 __all__ = ["Document", "Ids"]
 
-_MAX_NODES = 20_000
+_MAX_NODES = 10_000
+_DEEPEST = 250  # levels; libxml2 reads 256 of them
+_TOO_DEEP = etree.XPath(f"boolean(//*[count(ancestor::*) > {_DEEPEST}])")
 _PAGES = frozenset({"text/html", "application/xhtml+xml"})
 _TEXTS = re.compile(r"text/.+|application/(?:.+\+)?(?:json|xml)")
 _PARSER = etree.HTMLParser(remove_comments=True, remove_pis=True, encoding="utf-8")
@@ -79,10 +81,10 @@ class Document:
         self.shown: tuple[str, tuple[Element, ...]] | None = None
         self.located: dict[str, str] = {}
         self._bids: dict[Node, str] = {}
-        self._equals: Counter[_Key] = Counter()
+        self._equals: dict[_Key, int] = {}
         self._forms: dict[Node, _Key] = {}
-        title = next(root.iter("title"), None)
-        self.title = " ".join("".join(map(str, title.itertext())).split()) if title is not None else ""
+        title = next((title for title in root.iter("title") if next(title.iterancestors("svg"), None) is None), None)
+        self.title = " ".join(text_of(title).split()) if title is not None else ""
         self._read_base(url)
         self._read_notes(markup)
         settle_radios(root.iter("input"), self.live)
@@ -94,7 +96,7 @@ class Document:
     def of(cls, response: Response) -> "Document | None":
         """A response as a document: a page as it is, a text as a text; None for what can only be saved."""
         markup = response.body
-        if response.too_large or markup.count(b"<") > _MAX_NODES:
+        if response.too_large or _opened(markup) > _MAX_NODES:
             markup = _message(f"This page is too large to show: more than {MAX_BYTES:,} bytes or {_MAX_NODES:,} elements")
         elif not markup.strip() and response.status >= 300:
             markup = _message(f"{response.status} {HTTP_STATUS_CODES.get(response.status, 'Unknown Status')}")
@@ -121,9 +123,8 @@ class Document:
         bid = self._bids.get(node)
         if bid is None:
             key = self._key(node, role, name)
-            ordinal = self._equals[key]
-            self._equals[key] += 1
-            bid = self._bids[node] = ids.of((*key, ordinal))
+            ordinal = self._equals[key] = self._equals.get(key, -1) + 1
+            bid = self._bids[node] = ids.of((key, ordinal))
             self.nodes[bid] = node
         return bid
 
@@ -135,12 +136,17 @@ class Document:
         """What makes an element the same thing as one on another page. Of a form also what it says without showing it: that tells
         the buttons of a list's rows apart.
         """
-        key = (node.tag, role, name, node.get("id"), node.get("href"))
-        if node.tag not in _CONTROLS:
-            return key
+        tag, attributes = node.tag, dict(node.items())
+        if tag not in _CONTROLS:
+            return tag, role, name, attributes.get("id"), attributes.get("href")
         kind = kind_of(node)
-        value = node.get("value") if kind in _BY_VALUE else None
-        return (*key, kind, node.get("name"), value, node.get("formaction"), self._form(owner_of(node)))
+        value = attributes.get("value") if kind in _BY_VALUE else None
+        form = owner_of(node, self._named if "form" in attributes else None)
+        return tag, role, name, attributes.get("id"), kind, attributes.get("name"), value, attributes.get("formaction"), self._form(form)
+
+    @cached_property
+    def _named(self) -> dict[str, Node]:
+        return by_id(self.root)
 
     def _form(self, form: Node | None) -> _Key:
         if form is None:
@@ -170,11 +176,18 @@ class Document:
             notes.append("event handlers such as onclick are not run by this engine")
         if left_out - {"script"}:
             notes.append("embedded frames and objects are not shown by this engine")
+        if _opened(markup) >= _DEEPEST and _TOO_DEEP(self.root):
+            notes.append("the page is nested too deeply to show all of it")
         self.notes = tuple(notes)
 
 
 def _message(text: str) -> bytes:
     return f"<title>{text}</title><h1>{text}</h1>".encode()
+
+
+def _opened(markup: bytes) -> int:
+    """How many elements a markup has at most."""
+    return markup.count(b"<") - markup.count(b"</")
 
 
 def _text(body: bytes) -> str:

@@ -229,18 +229,18 @@ class InProcessPage(Page):
 
     def close(self) -> None:
         """Frees everything. Closing twice is fine."""
-        self._tabs = []
-        self._snapshot = None
+        self._tabs, self._snapshot = [], None
+        self.downloads.clear()
 
     # --- Inside ---
 
     @property
     def _tab(self) -> Tab:
+        if not self._tabs:
+            raise InfrastructureError("the page is closed")
         return self._tabs[self._active]
 
     def _begin(self) -> None:
-        if not self._tabs:
-            raise InfrastructureError("the page is closed")
         self._site.interrupted = False
         self._error = ""
         self._snapshot = None

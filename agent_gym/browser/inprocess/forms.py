@@ -10,8 +10,6 @@ from mimetypes import MimeTypes
 from typing import NamedTuple
 from urllib.parse import quote_plus
 
-from lxml import etree
-
 from agent_gym.browser.inputs import kind_of
 from agent_gym.browser.live import Live, Node, is_disabled, value_of
 
@@ -38,7 +36,6 @@ _DIRECTED = frozenset({"hidden", "text", "search", "tel", "url", "email", "passw
 _LONE = frozenset({"text", "search", "tel", "url", "email", "password", "date", "month", "week", "time", "datetime-local", "number"})
 _METHODS = frozenset({"get", "post", "dialog"})
 _ENCODINGS = frozenset({"application/x-www-form-urlencoded", "multipart/form-data", "text/plain"})
-_BY_ID = etree.XPath("(//*[@id=$id])[1]")
 _NEWLINE = re.compile(r"\r\n|\r|\n")
 _TOKEN = re.compile(r"token|csrf|nonce", re.IGNORECASE)
 _TYPES = MimeTypes()  # the table in the standard library, not the machine's
@@ -70,24 +67,33 @@ class _File(NamedTuple):
 _Entries = list[tuple[str, str | _File]]
 
 
-def by_id(node: Node, name: str) -> Node | None:
-    """The first element of the document with an id."""
-    found = _BY_ID(node, id=name)
-    return found[0] if isinstance(found, list) and found and isinstance(found[0], etree._Element) else None
+def by_id(node: Node) -> dict[str, Node]:
+    """The elements of a document by their ``id``, the first where several have the same."""
+    found: dict[str, Node] = {}
+    for each in node.getroottree().getroot().iter():
+        if name := each.get("id"):
+            found.setdefault(name, each)
+    return found
 
 
-def owner_of(control: Node) -> Node | None:
-    """A control's form: the one its ``form`` names, else the nearest around it."""
-    named = control.get("form")
-    if named is not None:
-        form = by_id(control, named) if named else None
-        return form if form is not None and form.tag == "form" else None
-    return next(control.iterancestors("form"), None)
+def owner_of(control: Node, named: Mapping[str, Node] | None = None) -> Node | None:
+    """A control's form: the one its ``form`` names, else the nearest around it.
+
+    Args:
+        control: The control.
+        named: What `by_id` gives, if the forms of many controls are asked for.
+    """
+    name = control.get("form")
+    if name is None:
+        return next(control.iterancestors("form"), None)
+    form = (by_id(control) if named is None else named).get(name)
+    return form if form is not None and form.tag == "form" else None
 
 
 def controls_of(form: Node) -> list[Node]:
     """The controls that belong to a form, in tree order, buttons and images too."""
-    return [control for control in form.getroottree().getroot().iter(*_CONTROLS) if owner_of(control) is form]
+    named = by_id(form)
+    return [control for control in form.getroottree().getroot().iter(*_CONTROLS) if owner_of(control, named) is form]
 
 
 def kind_of_button(control: Node) -> str:
@@ -111,9 +117,9 @@ def blocks_implicit_submission(control: Node) -> bool:
 
 def labelled_by(label: Node) -> Node | None:
     """The control that a label stands for."""
-    named = label.get("for")
-    if named is not None:
-        control = by_id(label, named) if named else None
+    name = label.get("for")
+    if name is not None:
+        control = by_id(label).get(name)
         return control if control is not None and _labelable(control) else None
     return next((node for node in label.iterdescendants() if _labelable(node)), None)
 
@@ -129,24 +135,21 @@ def radio_group(radio: Node) -> list[Node]:
     name = radio.get("name")
     if not name:
         return [radio]
-    form = owner_of(radio)
+    named = by_id(radio)
+    form = owner_of(radio, named)
     return [
         other
         for other in radio.getroottree().getroot().iter("input")
-        if other.get("name") == name and kind_of(other) == "radio" and owner_of(other) is form
+        if other.get("name") == name and kind_of(other) == "radio" and owner_of(other, named) is form
     ]
 
 
-def settle_radios(radios: Iterable[Node], live: Live) -> None:
+def settle_radios(controls: Iterable[Node], live: Live) -> None:
     """Of radio buttons that the markup checks together, the last stays checked."""
-    seen: dict[tuple[Node | None, str], Node] = {}
-    for radio in radios:
-        name = radio.get("name")
-        if name and radio.get("checked") is not None and kind_of(radio) == "radio":
-            group = (owner_of(radio), name)
-            if group in seen:
-                live.checks[seen[group]] = False
-            seen[group] = radio
+    checked = [each for each in controls if each.get("checked") is not None and each.get("name") and kind_of(each) == "radio"]
+    named = by_id(checked[0]) if len(checked) > 1 else {}
+    last = {(owner_of(radio, named), radio.get("name")): radio for radio in checked}
+    live.checks.update((radio, False) for radio in checked if last[owner_of(radio, named), radio.get("name")] is not radio)
 
 
 def reset(form: Node, live: Live) -> None:
@@ -165,7 +168,7 @@ def hidden_fields(form: Node) -> tuple[tuple[str, str], ...]:
     return tuple(
         (name, field.get("value") or "")
         for field in form.iter("input")
-        if kind_of(field) == "hidden" and (name := field.get("name")) and not _TOKEN.search(name)
+        if (field.get("type") or "").lower() == "hidden" and (name := field.get("name")) and not _TOKEN.search(name)
     )
 
 

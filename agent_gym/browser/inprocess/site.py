@@ -99,7 +99,7 @@ class Site:
         Raises:
             NotAllowed: It is outside the site, or no URL at all.
         """
-        text = text.strip(_EDGES)
+        text = text.strip(_EDGES).encode(errors="replace").decode()  # half a character cannot be sent
         if len(text) > _MAX_URL:
             raise NotAllowed(f"the URL is longer than {_MAX_URL} characters")
         if _PLAIN.fullmatch(text) and "/." not in text and "/%2" not in text:
@@ -172,16 +172,16 @@ class Site:
         try:
             chunks, status, headers = self._client.run_wsgi_app(environ)
             body, too_large = _read(chunks)
-            code = int(status[:3])
+            code, attachment = int(status[:3]), _attachment(headers)
         except InfrastructureError:
             raise
         except Exception as error:
             raise InfrastructureError(f"the site failed at {request.method} {path}: {error!r}") from error
         if not 200 <= code <= 599:
             raise InfrastructureError(f"the site failed at {request.method} {path}: it answered with status {status!r}")
-        kind = headers.get("Content-Type", "text/html").partition(";")[0].strip().lower()
+        kind = (headers.get("Content-Type") or "text/html").partition(";")[0].strip().lower()
         location = headers.get("Location", "").encode("latin-1", "replace").decode("utf-8", "replace")
-        return Response(request.url, request.method, code, kind, body, too_large, _attachment(headers)), location
+        return Response(request.url, request.method, code, kind, body, too_large, attachment), location
 
 
 def _read(chunks: Iterable[bytes]) -> tuple[bytes, bool]:

@@ -92,12 +92,13 @@ class Tab:
             visit.document = None
 
     def _push(self, url: str, visit: Visit, replaces: bool) -> None:
-        del self.entries[self.at + 1 :]
         if replaces:
-            self.entries.pop()
-        self.entries.append((url, visit))
-        del self.entries[:-_MAX_ENTRIES]
-        self.at = len(self.entries) - 1
-        kept = list(dict.fromkeys(each for _, each in self.entries if each.document is not None and each.document.status))
-        for each in kept[:-_MAX_KEPT]:
-            each.document = None
+            self.entries[self.at] = (url, visit)
+        else:
+            self.entries[self.at + 1 :] = [(url, visit)]
+            del self.entries[:-_MAX_ENTRIES]
+            self.at = len(self.entries) - 1
+        kept = dict.fromkeys(each for _, each in self.entries if each.document is not None and each.document.posted)
+        for each in list(kept)[:-_MAX_KEPT]:
+            if each is not visit:
+                each.document = None

@@ -5,14 +5,14 @@ The messages are those that browsers show.
 
 import math
 import re
-from collections.abc import Iterable
+from collections.abc import Container, Sequence
 from fractions import Fraction
 from functools import lru_cache
 from urllib.parse import urlsplit
 
 import jsonschema_rs
 
-from agent_gym.browser.inprocess.forms import kind_of_button, radio_group
+from agent_gym.browser.inprocess.forms import kind_of_button
 from agent_gym.browser.inputs import SCALES, TEXT_KINDS, kind_of, limits_of
 from agent_gym.browser.live import Live, Node, is_disabled, options_of, shows_list, value_of
 
@@ -34,11 +34,14 @@ _BACKTRACKS = 10_000
 """What a pattern may cost; browsers have no such limit, and some patterns hang them."""
 
 
-def first_invalid(controls: Iterable[Node], live: Live) -> tuple[Node, str] | None:
-    """The first control that breaks a constraint, and the message for it."""
+def first_invalid(controls: Sequence[Node], live: Live) -> tuple[Node, str] | None:
+    """The first of a form's controls that breaks a constraint, and the message for it."""
+    radios = [control for control in controls if kind_of(control) == "radio"]
+    lacking = {radio.get("name") for radio in radios if radio.get("required") is not None}
+    lacking -= {radio.get("name") for radio in radios if live.checked(radio)}
     for control in controls:
         if not _barred(control):
-            message = _message(control, live)
+            message = _radio(control, lacking, live) if kind_of(control) == "radio" else _message(control, live)
             if message:
                 return control, message
     return None
@@ -82,7 +85,7 @@ def _barred(control: Node) -> bool:
 def _message(control: Node, live: Live) -> str:
     kind = kind_of(control)
     missing = _missing(control, kind, live)
-    if missing or kind in ("select", "checkbox", "radio", "file"):
+    if missing or kind in ("select", "checkbox", "file"):
         return missing
     value = live.value(control)
     if not value:
@@ -101,11 +104,14 @@ def _message(control: Node, live: Live) -> str:
     return ""
 
 
+def _radio(radio: Node, lacking: Container[str | None], live: Live) -> str:
+    """The message at a radio button: one of its group is required, and none is checked."""
+    name = radio.get("name")
+    missing = name in lacking if name else radio.get("required") is not None and not live.checked(radio)
+    return "Please select one of these options." if missing else ""
+
+
 def _missing(control: Node, kind: str, live: Live) -> str:
-    if kind == "radio":
-        group = radio_group(control)
-        required = any(radio.get("required") is not None for radio in group)
-        return "Please select one of these options." if required and not any(map(live.checked, group)) else ""
     if control.get("required") is None or kind in _NOT_REQUIRED:
         return ""
     if kind == "checkbox":
