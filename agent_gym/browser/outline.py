@@ -39,7 +39,7 @@ _CONTEXT = 120
 _NAV_LINE = 300
 """Characters up to which a navigation is told on one line."""
 _NONE: dict[str, str] = {}
-_DISABLEABLE = frozenset({"button", "input", "select", "textarea"})
+_FIELDS = frozenset({"button", "input", "select", "textarea"})
 _NAMED_OTHERWISE = frozenset({"aria-label", "aria-labelledby", "hidden"})
 _HEADINGS = frozenset({"h1", "h2", "h3", "h4", "h5", "h6"})
 _LEAVES = frozenset({"input", "select", "textarea"})
@@ -196,7 +196,8 @@ class _Walk(Lines):
         """What can be acted upon."""
         live = self._live
         name = self._names.of(node, tag, role, attributes)
-        states = states_of(node, tag, attributes, live, tag in _DISABLEABLE and (self._disabled or "disabled" in attributes))
+        disabled = (self._disabled or "disabled" in attributes) if tag in _FIELDS else is_disabled(node)
+        states = states_of(node, tag, attributes, live, disabled)
         value = ""
         options: tuple[str, ...] = ()
         if tag == "select":

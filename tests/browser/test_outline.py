@@ -248,7 +248,7 @@ def test_any_tree_gives_a_snapshot_with_every_element_once_and_in_order(body: No
     assert sorted(nodes, key=order.__getitem__) == nodes
     assert not any(hidden(node, live) for node in nodes)
     for node, element in zip(nodes, found, strict=True):
-        assert element.actions == () or not is_disabled(node)
+        assert ("disabled" in element.states) == is_disabled(node)
     snapshot = PageSnapshot(
         url="/", title="", status=200, tabs=({"title": "", "url": "/", "active": True},), outline=text, elements=found
     ).to_dict()
@@ -272,7 +272,7 @@ def test_every_control_that_can_be_seen_is_an_element(body: Node) -> None:
     assert [node for node in nodes if node.tag in inert] == expected
 
 
-@given(st.lists(st.lists(st.text("ab|\\[]1 #-", max_size=6), min_size=1, max_size=4), min_size=1, max_size=4))
+@given(st.lists(st.lists(st.text("ab|[]1 #-", max_size=6), min_size=1, max_size=4), min_size=1, max_size=4))
 def test_a_table_can_be_read_back(rows: list[list[str]]) -> None:
     body = etree.Element("body")
     table = etree.SubElement(body, "table")
