@@ -121,7 +121,7 @@ def role_of(node: Node, tag: str, attributes: Attributes) -> str:
         return "combobox" if "list" in attributes and kind in _SUGGESTING else _BY_TYPE.get(kind, "textbox")
     if tag == "a" or tag == "area":
         return "link" if "href" in attributes else "generic"
-    if attributes and editable(attributes):
+    if editable(attributes):
         return "textbox"
     if tag == "select":
         return "listbox" if ("multiple" in attributes or "size" in attributes) and shows_list(node) else "combobox"
@@ -155,7 +155,7 @@ def _focusable(tag: str, attributes: Attributes) -> bool:
 
 def editable(attributes: Attributes) -> bool:
     """Whether text can be typed into an element that is no field."""
-    return attributes.get("contenteditable", "false").lower() in ("", "true", "plaintext-only")
+    return "contenteditable" in attributes and attributes["contenteditable"].lower() in ("", "true", "plaintext-only")
 
 
 def _has_name(attributes: Attributes) -> bool:
@@ -236,7 +236,7 @@ def value_shown(node: Node, tag: str, attributes: Attributes, live: Live) -> str
         return ", ".join(map(label_of, live.selected(node)))
     if tag == "textarea":
         return live.value(node)
-    if attributes and editable(attributes):
+    if editable(attributes):
         return live.values.get(node) or " ".join("".join(map(str, node.itertext())).split())
     return ""
 

@@ -196,7 +196,7 @@ class _Walk(Lines):
         """What can be acted upon."""
         live = self._live
         name = self._names.of(node, tag, role, attributes)
-        disabled = (self._disabled or "disabled" in attributes) if tag in _FIELDS else is_disabled(node)
+        disabled = (self._disabled or "disabled" in attributes) if tag in _FIELDS else tag != "a" and is_disabled(node)
         states = states_of(node, tag, attributes, live, disabled)
         value = ""
         options: tuple[str, ...] = ()
@@ -273,7 +273,7 @@ class _Walk(Lines):
         lines = self._apart(node)
         if lines:
             level = int(tag[1]) if tag in _HEADINGS else _number(attributes, "aria-level", 2)
-            self.lines.append(f"{'#' * min(level, 6)} {' '.join(lines)}")
+            self.lines.append(f"{'#' * min(max(level, 1), 6)} {' '.join(lines)}")
             self._section = self._names.text(node)
 
     def _scope(self, node: Node, *_: object) -> None:
@@ -392,13 +392,17 @@ class _Walk(Lines):
             self._block(node)
             return
         self.flush()
-        first, section = len(self._found), self._section
-        strays = self.lines.copy()
-        self.lines.clear()
-        shown = cell([*strays, *self._apart(node)])
-        said = "" if self._mute else self._names.prose(node)
-        self._section = section
-        self._cells.append((shown, said, first, len(self._found)))
+        if len(node) or self.lines or self._mute:
+            first, section = len(self._found), self._section
+            strays = self.lines.copy()
+            self.lines.clear()
+            shown = cell([*strays, *self._apart(node)])
+            said = "" if self._mute else self._names.prose(node)
+            self._section = section
+            self._cells.append((shown, said, first, len(self._found)))
+        else:
+            said = " ".join((node.text or "").split())
+            self._cells.append((cell([safe(said)]), said, 0, 0))
         if "colspan" in attributes:
             self._cells += [("", "", 0, 0)] * (min(_number(attributes, "colspan", 1), 100) - 1)
 
