@@ -270,10 +270,12 @@ class _Walk(Lines):
 
     def _heading(self, node: Node, tag: str, attributes: Attributes) -> None:
         self.flush()
-        lines = self._apart(node)
-        if lines:
+        if lines := self._apart(node):
+            title = " ".join(lines)
+            if self.lines[-1:] == [f"— {title} —"]:  # a form named as its heading
+                self.lines.pop()
             level = int(tag[1]) if tag in _HEADINGS else _number(attributes, "aria-level", 2)
-            self.lines.append(f"{'#' * min(max(level, 1), 6)} {' '.join(lines)}")
+            self.lines.append(f"{'#' * min(max(level, 1), 6)} {title}")
             self._section = self._names.text(node)
 
     def _scope(self, node: Node, *_: object) -> None:

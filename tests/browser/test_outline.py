@@ -75,6 +75,7 @@ OUTLINES = [
     ("<p><img alt='A lamp'> new <img alt=''><img></p>", "(image: A lamp) new"),
     ("<fieldset><legend>Cancel</legend><button>Go</button></fieldset>", '— Cancel —\n[1] button "Go"'),
     ("<form aria-label='Change address'><button>Go</button></form>", '— Change address —\n[1] button "Go"'),
+    ("<form aria-label='Find it'><h2>Find it</h2></form>", "## Find it"),
     ("<pre>  a  b\n\n[1] c</pre>", "  a  b\n\\[1] c"),
     ("<label for=a>City</label> <input id=a value=Rome required>", '[1] textbox "City" = "Rome" (required)'),
     ("<label>City <input></label><label>Note <textarea>a\nb</textarea></label>", '[1] textbox "City"\n[2] textbox "Note" = "a b"'),
