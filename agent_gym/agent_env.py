@@ -25,6 +25,7 @@ from agent_gym.core.tool import ToolSpec
 from agent_gym.core.verdict import Ending
 from agent_gym.episode import MAX_DATA_BYTES, MAX_TEXT_BYTES, Episode, Terms
 from agent_gym.errors import ConfigurationError, InfrastructureError, InvalidAction, ResetNeeded, unknown
+from agent_gym.gateway import Boundary, FaultPlan, Permissions, Resilience
 
 __all__ = ["AgentEnv"]
 
@@ -51,6 +52,12 @@ class AgentEnv(gymnasium.Env[dict[str, Any], Any]):
         gamma: The γ of shaping, in (0, 1].
         limit_is_terminal: Whether the step limit terminates the episode (the observation shows the steps left) or truncates it.
         call_timeout_s: Wall-clock seconds after which one call ends as ``timeout``.
+        permissions: What may be called: ``"level1"`` (what changes nothing), ``"level2"`` (also what destroys nothing), ``"level3"``
+            (all), or ``{"token": …}`` of `agent_gym.gateway.issue_token` for this class of environment.
+        retries: Who tries again after a failure of a remote tool: ``"gateway"``, or ``"agent"``, which is told and can ``wait``.
+        resilience: What the gateway does about such failures, as an object; see `agent_gym.gateway.Resilience`.
+        faults: What goes wrong with remote tools on purpose: a rate in [0, 1], or ``{"rate", "kinds"}``; see
+            `agent_gym.gateway.KINDS`.
         render_mode: ``"ansi"`` or None.
 
     Raises:
@@ -80,14 +87,16 @@ class AgentEnv(gymnasium.Env[dict[str, Any], Any]):
         gamma: float = 0.98,
         limit_is_terminal: bool = False,
         call_timeout_s: float = 30.0,
+        permissions: str | Mapping[str, str] | None = None,
+        retries: str = "gateway",
+        resilience: Mapping[str, Any] | None = None,
+        faults: float | Mapping[str, Any] | None = None,
         render_mode: str | None = None,
     ) -> None:
         if shaping not in (None, "milestones"):
             raise unknown("shaping", shaping, ["None", "milestones"])
         if not isinstance(gamma, int | float) or not 0.0 < gamma <= 1.0:
             raise ConfigurationError(f"gamma must be in (0, 1], got {gamma!r}")
-        if not isinstance(call_timeout_s, int | float) or call_timeout_s <= 0:
-            raise ConfigurationError(f"call_timeout_s must be above 0, got {call_timeout_s!r}")
         if render_mode not in (None, *self.metadata["render_modes"]):
             raise unknown("render_mode", render_mode, self.metadata["render_modes"])
         self.tasks = tasks
@@ -101,9 +110,15 @@ class AgentEnv(gymnasium.Env[dict[str, Any], Any]):
             shaping=shaping is not None,
             gamma=gamma,
             limit_is_terminal=limit_is_terminal,
-            call_timeout_s=call_timeout_s,
+            boundary=Boundary(
+                call_timeout_s=call_timeout_s,
+                permissions=Permissions.of(permissions, type(self).__name__),
+                retries=retries,
+                resilience=Resilience.of(resilience),
+                faults=FaultPlan.of(faults),
+            ),
         )
-        self._all_tools = (*tools, *self._terms.closing)
+        self._all_tools = self._terms.offered(tools)
         self.observation_space = Dict({"text": Unicode(MAX_TEXT_BYTES), "data": Json(MAX_DATA_BYTES)})
         self.action_space = ToolCallSpace(self._all_tools)
         self._root: int | None = None
@@ -132,6 +147,10 @@ class AgentEnv(gymnasium.Env[dict[str, Any], Any]):
         Raises:
             ConfigurationError: The tasks have no oracle.
         """
+
+    def careful_oracle(self, observations: Sequence[Mapping[str, Any]]) -> ToolCall:
+        """The same for an agent whose tools can fail; what `oracle` says where the domain makes no difference."""
+        return self.oracle(observations)
 
     def clear_caches(self) -> None:
         """Forgets whatever outlives an episode to be faster."""
@@ -203,6 +222,11 @@ class AgentEnv(gymnasium.Env[dict[str, Any], Any]):
         return self._terms.rules
 
     @property
+    def faulty(self) -> bool:
+        """Whether its tools fail on purpose."""
+        return self._terms.boundary.faults is not None
+
+    @property
     def running(self) -> bool:
         """Whether there is an episode, ended or not."""
         return self._episode is not None
@@ -241,12 +265,13 @@ class AgentEnv(gymnasium.Env[dict[str, Any], Any]):
     def get_state(self) -> dict[str, Any]:
         """The episode's state as JSON values, for `set_state` of this or any environment of the same id and keywords.
 
-        ``kind`` is ``snapshot`` where the session can be saved, else ``prefix``: then the calls so far are made again.
+        ``kind`` is ``snapshot`` where the session can be saved and nothing fails on purpose (what fails has a state of its own),
+        else ``prefix``: then the calls so far are made again.
         """
         episode = self._running
         if episode.record.ending is Ending.INFRA_ERROR:
             raise ConfigurationError("the environment failed in this episode: it has no state to go back to; call reset()")
-        saved = None if episode.ended else episode.session.save()
+        saved = None if episode.ended or self.faulty else episode.session.save()
         state: dict[str, Any] = {
             "kind": "prefix" if saved is None else "snapshot",
             "root": self._root,
@@ -315,7 +340,7 @@ class AgentEnv(gymnasium.Env[dict[str, Any], Any]):
         root = self._root or 0
         seed = derive_seed("episode", root, self._number, task.id)
         session = self.open(task, seed, None if state is None else state["session"])
-        episode = Episode(task, session, self._terms, root, self._number, options)
+        episode = Episode(task, session, self._terms, seed=seed, root_seed=root, number=self._number, options=options)
         try:
             if state is None:
                 episode.begin()

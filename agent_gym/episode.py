@@ -16,7 +16,7 @@ from agent_gym.core.task import Task
 from agent_gym.core.tool import CallRecord, ToolResult, ToolSpec
 from agent_gym.core.verdict import Check, Ending
 from agent_gym.errors import InfrastructureError, InvalidAction
-from agent_gym.gateway import Gateway, Outcome
+from agent_gym.gateway import WAIT, Boundary, Gateway, Outcome
 
 __all__ = ["MAX_DATA_BYTES", "MAX_TEXT_BYTES", "OVERREACH_COST", "Episode", "Terms"]
 
@@ -42,7 +42,7 @@ class Terms:
         shaping: Whether reaching milestones is rewarded on the way.
         gamma: The γ of shaping.
         limit_is_terminal: Whether the step limit terminates an episode.
-        call_timeout_s: Seconds after which a call ends as ``timeout``.
+        boundary: What holds at the boundary before the tools.
     """
 
     rules: str
@@ -50,7 +50,17 @@ class Terms:
     shaping: bool
     gamma: float
     limit_is_terminal: bool
-    call_timeout_s: float
+    boundary: Boundary
+
+    @property
+    def waits(self) -> bool:
+        """Whether the agent may have to wait, and so can."""
+        return self.boundary.faults is not None or self.boundary.retries == "agent"
+
+    def offered(self, tools: Sequence[ToolSpec]) -> tuple[ToolSpec, ...]:
+        """Of a session's tools those that may be called, and our own: ``wait`` where it is of use, the closing tools last."""
+        wait = (WAIT,) if self.waits and any(spec.remote for spec in tools) else ()
+        return (*filter(self.boundary.permissions.allow, tools), *wait, *self.closing)
 
 
 class Episode:
@@ -60,6 +70,7 @@ class Episode:
         task: The task.
         session: Its session; closed with the episode.
         terms: What holds in the environment.
+        seed: Its own seed.
         root_seed: The root of its environment's randomness.
         number: Resets since that was set.
         options: What the reset was asked for.
@@ -75,10 +86,12 @@ class Episode:
 
     record: StepRecord
 
-    def __init__(self, task: Task, session: Session, terms: Terms, root_seed: int, number: int, options: dict[str, Any]) -> None:
+    def __init__(
+        self, task: Task, session: Session, terms: Terms, *, seed: int, root_seed: int, number: int, options: dict[str, Any]
+    ) -> None:
         self.task = task
         self.session = session
-        self.tools = (*session.tools, *terms.closing)
+        self.tools = terms.offered(session.tools)
         self.options = options
         self.steps = 0
         self.calls: list[dict[str, Any]] = []
@@ -88,7 +101,8 @@ class Episode:
         self._terms = terms
         self._root_seed, self._number = root_seed, number
         self._closing: ToolCall | None = None
-        self._gateway = Gateway(session, [(spec, self._on_closing) for spec in terms.closing], terms.call_timeout_s)
+        own = [(spec, self._on_wait if spec is WAIT else self._on_closing) for spec in self.tools if spec is WAIT or spec in terms.closing]
+        self._gateway = Gateway(session, own, terms.boundary, seed)
         self._tool_line = "Tools: " + ", ".join(f"{spec.name}({', '.join(spec.parameters.get('properties', ()))})" for spec in self.tools)
 
     @property
@@ -139,7 +153,7 @@ class Episode:
         try:
             try:
                 call = parse_action(action, self.tools)
-                outcome = self._gateway.call(call)
+                outcome = self._gateway.call(call, self.steps)
             except InvalidAction as error:
                 why = str(error).encode(errors="backslashreplace").decode()[:_REASON_CHARS]
                 outcome = Outcome(ToolResult(status="invalid_arguments", content=why), (), why)
@@ -159,6 +173,10 @@ class Episode:
 
     def _terminates(self, ending: Ending | None) -> bool:
         return ending is not None and (ending.terminates or (ending is Ending.STEP_LIMIT and self._terms.limit_is_terminal))
+
+    def _on_wait(self, call: ToolCall) -> ToolResult:
+        self.session.wait(call.arguments["seconds"])
+        return ToolResult(status="ok", content=f"{call.arguments['seconds']} s have passed")
 
     def _on_closing(self, call: ToolCall) -> ToolResult:
         self._closing = call
@@ -274,6 +292,7 @@ class Episode:
             grade_us=grade_us,
             error=error,
             options=self.options,
+            retry_safety=dict(self._gateway.safety.counts),
         )
 
 
@@ -281,4 +300,5 @@ def _shown(call: ToolCall | None, result: ToolResult) -> dict[str, Any]:
     """A call and its result as the observation shows them."""
     name, arguments = ("", {}) if call is None else (call.name, call.arguments)
     told = result.content if result.structured is None else result.structured
-    return {"tool": name, "arguments": arguments, "status": result.status, "result": told}
+    shown = {"tool": name, "arguments": arguments, "status": result.status, "result": told}
+    return shown if result.retry_after_s is None else {**shown, "retry_after_s": result.retry_after_s}

@@ -11,7 +11,7 @@ import pytest
 from agent_gym.core import Ending, Observation, Session, Snapshot, Task, ToolCall, ToolResult
 from agent_gym.errors import ConfigurationError, InfrastructureError, InvalidAction, ResetNeeded
 from agent_gym.factory import make
-from agent_gym.gateway import Gateway
+from agent_gym.gateway import Boundary, Gateway
 from agent_gym.interface import Interface
 from agent_gym.testing.small import _DEFECTS, SmallTask, _SmallSession
 
@@ -370,8 +370,8 @@ def test_a_write_that_times_out_has_an_unknown_outcome() -> None:
     env = small(call_timeout_s=0.1)
     env.reset(seed=0)
     spec = dataclasses.replace(_DEFECTS["sleep_for_ever"], annotations={})
-    gateway = Gateway(_SmallSession(env.task, [spec], None), call_timeout_s=0.1)
-    assert gateway.call(ToolCall("sleep_for_ever")).result.status == "outcome_unknown"
+    gateway = Gateway(_SmallSession(env.task, [spec], None), boundary=Boundary(call_timeout_s=0.1))
+    assert gateway.call(ToolCall("sleep_for_ever"), 1).result.status == "outcome_unknown"
     gateway.close()
 
 

@@ -1,5 +1,23 @@
-"""The thin boundary that every call of every family goes through: checked, bounded in time, logged."""
+"""The thin boundary that every call of every family goes through: checked, permitted, bounded in time, logged.
 
-from agent_gym.gateway.gateway import Gateway, Outcome
+Calls of remote tools also meet what services do: faults on purpose, retries, a breaker, a cache; see `agent_gym.gateway.remote`.
+"""
 
-__all__ = ["Gateway", "Outcome"]
+from agent_gym.gateway.faults import KINDS, FaultPlan
+from agent_gym.gateway.gateway import WAIT, Boundary, Gateway, Outcome, first_fault
+from agent_gym.gateway.permissions import LEVELS, Permissions, issue_token
+from agent_gym.gateway.resilience import Resilience
+
+__all__ = [
+    "KINDS",
+    "LEVELS",
+    "WAIT",
+    "Boundary",
+    "FaultPlan",
+    "Gateway",
+    "Outcome",
+    "Permissions",
+    "Resilience",
+    "first_fault",
+    "issue_token",
+]

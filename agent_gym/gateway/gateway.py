@@ -5,7 +5,7 @@ import functools
 import time
 import traceback
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import jsonschema_rs
@@ -15,10 +15,28 @@ from agent_gym.core.action import ToolCall
 from agent_gym.core.canonical import plain
 from agent_gym.core.session import Session
 from agent_gym.core.tool import CallRecord, ToolResult, ToolSpec
-from agent_gym.errors import InfrastructureError
+from agent_gym.errors import ConfigurationError, InfrastructureError, unknown
+from agent_gym.gateway.faults import FaultPlan
+from agent_gym.gateway.permissions import Permissions
+from agent_gym.gateway.remote import Remote
+from agent_gym.gateway.resilience import Resilience
+from agent_gym.gateway.safety import RetrySafety
 from agent_gym.gateway.worker import Abandoned, Interrupted, Worker
 
-__all__ = ["Gateway", "Outcome", "first_fault"]
+__all__ = ["WAIT", "Boundary", "Gateway", "Outcome", "first_fault"]
+
+WAIT = ToolSpec(
+    name="wait",
+    description="Let time pass, before something is tried again.",
+    parameters={
+        "type": "object",
+        "properties": {"seconds": {"type": "integer", "enum": [5, 60, 300]}},
+        "required": ["seconds"],
+        "additionalProperties": False,
+    },
+    annotations={"readOnlyHint": True, "idempotentHint": False, "openWorldHint": False},
+)
+"""Offered where the agent may have to wait: virtual time passes."""
 
 _MESSAGE_CHARS = 300
 _GRACE_S = 0.5
@@ -39,56 +57,124 @@ class Outcome:
     invalid: str = ""
 
 
+@dataclass(frozen=True, kw_only=True)
+class Boundary:
+    """What holds at an environment's boundary.
+
+    Attributes:
+        call_timeout_s: Seconds of wall clock after which a call ends as ``timeout``.
+        permissions: What may be called.
+        retries: Who tries again: ``gateway`` or ``agent``.
+        resilience: What the gateway does about failures of remote tools.
+        faults: What goes wrong with remote tools on purpose.
+    """
+
+    call_timeout_s: float = 30.0
+    permissions: Permissions = field(default_factory=Permissions)
+    retries: str = "gateway"
+    resilience: Resilience = field(default_factory=Resilience)
+    faults: FaultPlan | None = None
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.call_timeout_s, int | float) or self.call_timeout_s <= 0:
+            raise ConfigurationError(f"call_timeout_s must be above 0, got {self.call_timeout_s!r}")
+        if self.retries not in ("gateway", "agent"):
+            raise unknown("retries", self.retries, ["gateway", "agent"])
+
+
 class Gateway:
     """Carries the calls of one Session.
 
     Args:
         session: Where the calls go.
-        closing: The closing tools and what each does, beside the session's own.
-        call_timeout_s: Seconds of wall clock after which a call ends as ``timeout``.
+        own: Tools beside the session's own, and what each does.
+        boundary: What holds.
+        seed: The episode's.
+
+    Attributes:
+        safety: How the agent deals with failures.
     """
 
     def __init__(
         self,
         session: Session,
-        closing: Sequence[tuple[ToolSpec, Callable[[ToolCall], ToolResult]]] = (),
-        call_timeout_s: float = 30.0,
+        own: Sequence[tuple[ToolSpec, Callable[[ToolCall], ToolResult]]] = (),
+        boundary: Boundary = Boundary(),
+        seed: int = 0,
     ) -> None:
         self._session = session
-        self._call_timeout_s = call_timeout_s
+        self._boundary = boundary
         self._worker: Worker | None = None
         self._tools: dict[str, tuple[ToolSpec, Callable[[ToolCall], ToolResult] | None]] = {s.name: (s, None) for s in session.tools}
-        self._tools.update({spec.name: (spec, handler) for spec, handler in closing})
+        self._tools.update({spec.name: (spec, handler) for spec, handler in own})
+        self._forbidden = {spec.name for spec in session.tools if not boundary.permissions.allow(spec)}
+        self._remote: Remote | None = None
+        if any(spec.remote for spec in session.tools):
+            self._remote = Remote(
+                session,
+                {spec.name: spec for spec in session.tools if spec.name not in self._forbidden},
+                resilience=boundary.resilience,
+                retry=boundary.retries == "gateway",
+                faults=boundary.faults,
+                seed=seed,
+                send=self._attempt,
+                check=_checked,
+                timeout_s=boundary.call_timeout_s,
+            )
+        self.safety = RetrySafety()
 
-    def call(self, call: ToolCall) -> Outcome:
-        """Carries out one call.
+    @property
+    def tools(self) -> tuple[ToolSpec, ...]:
+        """What is on offer: what is permitted of the session's, then our own."""
+        return tuple(spec for name, (spec, _) in self._tools.items() if name not in self._forbidden)
+
+    def call(self, call: ToolCall, number: int) -> Outcome:
+        """Carries out the episode's call of that number; the number tells idempotency keys and faults apart.
 
         Whatever the agent got wrong comes back as a status. A tool that raises is ``error`` and its traceback is logged; one
-        that does not come back in time is ``timeout``.
+        that does not come back in time is ``timeout``; one whose answer breaks its output schema is ``malformed``.
 
         Raises:
             InfrastructureError: Our own engine failed.
         """
+        at = self._session.now()
+        outcome = self._carried(call, number)
+        spec, handler = self._tools.get(call.name, (None, None))
+        if handler is None or call.name == WAIT.name:
+            doubled = self.safety.note(call, spec, outcome.result, outcome.attempts, at)
+            if doubled:
+                self._session.violation = self._session.violation or doubled
+        else:
+            self.safety.close(call)
+        return outcome
+
+    def _carried(self, call: ToolCall, number: int) -> Outcome:
         known = self._tools.get(call.name)
         if known is None:
-            message = f"unknown tool {call.name[:64]!r}; there are: {', '.join(self._tools)}"
+            message = f"unknown tool {call.name[:64]!r}; there are: {', '.join(spec.name for spec in self.tools)}"
             result = ToolResult(status="unknown_tool", content=message)
             return Outcome(result, (CallRecord(call=call, result=result, known_tool=False, valid=False),), message)
         spec, handler = known
-        effect = "read" if spec.read_only else "write"
         if message := first_fault(spec, call.arguments):
             result = ToolResult(status="invalid_arguments", content=message)
-            return Outcome(result, (CallRecord(call=call, result=result, valid=False, effect=effect),), message)
+            return Outcome(result, (CallRecord(call=call, result=result, valid=False, effect=spec.effect),), message)
+        if call.name in self._forbidden:
+            who = self._boundary.permissions
+            result = ToolResult(status="forbidden", content=f"{call.name} is not permitted to {who.identity} at {who.level}")
+            return Outcome(result, (CallRecord(call=call, result=result, effect=spec.effect),))
+        if spec.remote and handler is None and self._remote is not None:
+            return Outcome(*self._remote.call(spec, call, number))
         started = time.monotonic_ns()
         result, error = (handler(call), "") if handler else self._attempt(spec, call)
-        result = _plain(result)
+        result = _checked(spec, result)
         record = CallRecord(
             call=call,
             result=result,
             started_us=started // 1_000,
             duration_us=(time.monotonic_ns() - started) // 1_000,
-            effect=effect,
+            effect=spec.effect,
             error=error,
+            took_effect=not spec.read_only and not result.failed,
         )
         return Outcome(result, (record,))
 
@@ -98,49 +184,61 @@ class Gateway:
             self._worker.close()
             self._worker = None
 
-    def _attempt(self, spec: ToolSpec, call: ToolCall) -> tuple[ToolResult, str]:
+    def _attempt(self, spec: ToolSpec, call: ToolCall, key: str = "") -> tuple[ToolResult, str]:
         if self._worker is not None and self._worker.abandoned:
             return ToolResult(status="timeout", content="an earlier call still hangs; nothing answers until the episode ends"), ""
-        deadline = time.monotonic() + self._call_timeout_s
+        timeout_s = self._boundary.call_timeout_s
+        deadline = time.monotonic() + timeout_s
         try:
             if not spec.may_block:
-                return self._session.call(call, deadline), ""
+                return self._session.call(call, deadline, key), ""
             if self._worker is None:
                 self._worker = Worker()
-            job = functools.partial(self._session.call, call, deadline)
-            return self._worker.run(job, self._call_timeout_s, self._session.interrupt, _GRACE_S), ""
+            job = functools.partial(self._session.call, call, deadline, key)
+            return self._worker.run(job, timeout_s, self._session.interrupt, _GRACE_S), ""
         except InfrastructureError:
             raise
         except (Interrupted, Abandoned):
-            content = f"{call.name} did not answer within {self._call_timeout_s:g} s"
+            content = f"{call.name} did not answer within {timeout_s:g} s"
             return ToolResult(status="timeout" if spec.read_only else "outcome_unknown", content=content), ""
         except (Exception, SystemExit) as error:  # noqa: BLE001 - a tool may raise anything; it is told to the agent and logged in full
             content = f"{call.name} failed: {type(error).__name__}: {error}"[:_MESSAGE_CHARS]
             return ToolResult(status="error", content=content), traceback.format_exc()
 
 
-def _plain(result: ToolResult) -> ToolResult:
-    """The result with nothing in it but JSON values and encodable text; ``malformed`` if the tool gave anything else."""
+def _checked(spec: ToolSpec, result: ToolResult) -> ToolResult:
+    """The result with nothing in it but JSON values and encodable text.
+
+    ``malformed`` if the tool gave anything else, or what breaks its output schema.
+    """
     if not isinstance(result, ToolResult):
         return ToolResult(status="malformed", content=f"the tool gave a {type(result).__name__} instead of a result")
     content = result.content.encode(errors="backslashreplace").decode()
     try:
-        return dataclasses.replace(result, content=content, structured=plain(result.structured))
+        result = dataclasses.replace(result, content=content, structured=plain(result.structured))
     except (TypeError, RecursionError) as error:
         return ToolResult(status="malformed", content=f"the tool's result is no JSON value: {error}"[:_MESSAGE_CHARS])
+    if spec.output_schema is None or result.failed:
+        return result
+    fault = _fault(orjson.dumps(spec.output_schema), result.structured, "result")
+    return ToolResult(status="malformed", content=f"{spec.name} gave a malformed answer: {fault}"[:_MESSAGE_CHARS]) if fault else result
 
 
 def first_fault(spec: ToolSpec, arguments: Mapping[str, Any]) -> str:
     """Where the arguments break the tool's schema first, as ``arguments.path: what``; empty if they do not."""
-    validator = _validator(orjson.dumps(spec.parameters))
-    if validator.is_valid(arguments):
+    return _fault(orjson.dumps(spec.parameters), arguments, "arguments")
+
+
+def _fault(schema: bytes, value: Any, where: str) -> str:
+    validator = _validator(schema)
+    if validator.is_valid(value):
         return ""
-    error = min(validator.iter_errors(arguments), key=lambda e: (list(map(str, e.instance_path)), e.kind.name))
+    error = min(validator.iter_errors(value), key=lambda e: (list(map(str, e.instance_path)), e.kind.name))
     path = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in error.instance_path)
     message = error.message
     if isinstance(error.kind, jsonschema_rs.ValidationErrorKind.Enum):  # the library names no more than two of them
         message = f"{orjson.dumps(error.instance).decode()} is not one of {orjson.dumps(error.kind.options).decode()}"
-    return f"arguments{path}: {message}"[:_MESSAGE_CHARS]
+    return f"{where}{path}: {message}"[:_MESSAGE_CHARS]
 
 
 @functools.lru_cache(maxsize=512)

@@ -88,6 +88,15 @@ class Interface(gymnasium.Env[Any, Any]):
         """What a perfect agent would do next, given the rich observations since the reset."""
         return self._inner.oracle(observations)
 
+    def careful_oracle(self, observations: Sequence[Mapping[str, Any]]) -> ToolCall:
+        """The same for an agent whose tools can fail."""
+        return self._inner.careful_oracle(observations)
+
+    @property
+    def faulty(self) -> bool:
+        """Whether tools fail on purpose."""
+        return self._inner.faulty
+
     def get_state(self) -> dict[str, Any]:
         """The episode's state as JSON values. Of the wrappers inside it holds the steps that a ``TimeLimit`` has counted."""
         limits = [wrapper._elapsed_steps for wrapper in self._wrappers() if isinstance(wrapper, TimeLimit)]

@@ -1,0 +1,187 @@
+"""What the gateway does about failures of remote tools, so that the agent need not: try again, wait, go round, remember, give up.
+
+All waiting is virtual time. One layer owns retries: with ``retries="agent"`` there are none here, and the agent is told at once.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+import numpy as np
+from tenacity import RetryCallState, Retrying, retry_if_result, stop_after_attempt
+
+from agent_gym.core.tool import ToolResult, ToolSpec
+from agent_gym.errors import ConfigurationError, unknown
+
+__all__ = ["Breaker", "Pace", "Resilience", "Retry"]
+
+
+@dataclass(frozen=True)
+class Retry:
+    """Which failures of a call are tried again, and how often.
+
+    Attributes:
+        statuses: The statuses after which another try is made.
+        retries: Tries beyond the first.
+    """
+
+    statuses: frozenset[str]
+    retries: int = 2
+
+
+_NOT_DONE = frozenset({"unavailable", "rate_limited"})
+_NOT_KNOWN = frozenset({"outcome_unknown", "malformed"})
+
+
+@dataclass(frozen=True, kw_only=True)
+class Resilience:
+    """The gateway's policy, by the effect of the tool.
+
+    Whatever is permanent (arguments, not found, conflict, forbidden, a tool's own error) goes back to the agent at once.
+
+    Attributes:
+        read: For tools that change nothing.
+        idempotent: For writes that may be made twice.
+        write: For all other writes. What may have been done is tried again under the same idempotency key only.
+        keys: Whether writes carry an idempotency key.
+        first_delay_s: Virtual seconds before the first retry; they double with each, and are stretched by U(1, 1.5).
+        longest_wait_s: The longest ``retry_after_s`` that is waited for; a longer one goes back to the agent, or to the backup.
+        retries_per_episode: Tries beyond the first, all calls of an episode together.
+        cache: Whether an identical read is answered from memory until something is written; None for: unless faults are injected,
+            since a cache keeps what a fault made of an answer.
+        breaker_failures: Failures in a row after which a tool is left alone …
+        breaker_reset_s: … for so many virtual seconds; then one try decides.
+        calls_per_s: Calls of a tool in a virtual second, on average; None for no limit.
+        burst: How many calls may come at once under that limit.
+        backups: The tool to ask instead, by the tool that is rate limited or out of reach; its answer is ``degraded``.
+    """
+
+    read: Retry = Retry(_NOT_DONE | {"timeout", "malformed"})
+    idempotent: Retry = Retry(_NOT_DONE | _NOT_KNOWN)
+    write: Retry = Retry(_NOT_DONE | _NOT_KNOWN)
+    keys: bool = True
+    first_delay_s: float = 0.1
+    longest_wait_s: float = 60.0
+    retries_per_episode: int = 40
+    cache: bool | None = None
+    breaker_failures: int = 5
+    breaker_reset_s: float = 60.0
+    calls_per_s: float | None = None
+    burst: int = 5
+    backups: Mapping[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for name, low in (("first_delay_s", 0), ("longest_wait_s", 0), ("retries_per_episode", 0), ("breaker_failures", 1), ("burst", 1)):
+            if not getattr(self, name) >= low:
+                raise ConfigurationError(f"resilience: {name} must be at least {low}, got {getattr(self, name)!r}")
+        if self.calls_per_s is not None and not self.calls_per_s > 0:
+            raise ConfigurationError(f"resilience: calls_per_s must be above 0, got {self.calls_per_s!r}")
+
+    @classmethod
+    def of(cls, given: object) -> "Resilience":
+        """Reads the JSON form: the attributes by name, ``read``, ``idempotent`` and ``write`` as numbers of retries.
+
+        Raises:
+            ConfigurationError: It is no such thing.
+        """
+        if given is None or isinstance(given, Resilience):
+            return given or cls()
+        if not isinstance(given, Mapping):
+            raise ConfigurationError(f"resilience must be an object of {', '.join(one.name for one in fields(cls))}, got {given!r}")
+        settings: dict[str, Any] = {}
+        for name, value in given.items():
+            if name not in (known := {one.name for one in fields(cls)}):
+                raise unknown("setting of resilience", name, known)
+            by_effect = name in ("read", "idempotent", "write")
+            if by_effect and (not isinstance(value, int) or value < 0):
+                raise ConfigurationError(f"resilience: {name} must be a number of retries from 0, got {value!r}")
+            settings[name] = Retry(getattr(cls, name).statuses, value) if by_effect else value
+        try:
+            return cls(**settings)
+        except TypeError as error:
+            raise ConfigurationError(f"resilience: {error}") from None
+
+    def retry_of(self, spec: ToolSpec) -> Retry:
+        """What is tried again of a tool."""
+        retry: Retry = getattr(self, spec.effect)
+        return retry if self.keys or spec.effect != "write" else Retry(retry.statuses - _NOT_KNOWN, retry.retries)
+
+    def again(self, spec: ToolSpec, result: ToolResult) -> bool:
+        """Whether a result calls for another try."""
+        waits = (result.retry_after_s or 0.0) <= self.longest_wait_s
+        return result.status in self.retry_of(spec).statuses and waits
+
+    def retry(
+        self, spec: ToolSpec, attempt: Callable[[], ToolResult], left: int, wait: Callable[[float], None], rng: np.random.Generator
+    ) -> ToolResult:
+        """Tries until there is a result that calls for no more, or no more tries are left.
+
+        Args:
+            spec: The tool.
+            attempt: Makes a try.
+            left: Retries that the episode has left.
+            wait: Lets virtual time pass.
+            rng: Of the jitter.
+        """
+
+        def delay(state: RetryCallState) -> float:
+            result: ToolResult = state.outcome.result()  # type: ignore[union-attr]
+            if result.retry_after_s is not None:
+                return result.retry_after_s
+            return self.first_delay_s * 2.0 ** (state.attempt_number - 1) * float(rng.uniform(1.0, 1.5))
+
+        tries = 1 + min(self.retry_of(spec).retries, left)
+        retrying = Retrying(
+            stop=stop_after_attempt(tries),
+            wait=delay,
+            retry=retry_if_result(lambda result: self.again(spec, result)),
+            sleep=wait,
+            retry_error_callback=lambda state: state.outcome.result(),  # type: ignore[union-attr]
+        )
+        return retrying(attempt)
+
+
+class Breaker:
+    """Leaves a tool alone that fails again and again: closed → open → half-open → closed, in virtual time.
+
+    Args:
+        failures: Failures in a row that open it.
+        reset_s: Virtual seconds after which one try is let through.
+    """
+
+    def __init__(self, failures: int, reset_s: float) -> None:
+        self._failures, self._reset_s = failures, reset_s
+        self._in_a_row = 0
+        self._open_until: float | None = None
+
+    def shut_for(self, now: float) -> float:
+        """Virtual seconds until a try is let through; 0 if one is now."""
+        return 0.0 if self._open_until is None else max(0.0, self._open_until - now)
+
+    def note(self, failed: bool, now: float) -> None:
+        """Takes in a try that was let through."""
+        self._in_a_row = self._in_a_row + 1 if failed else 0
+        if not failed:
+            self._open_until = None
+        elif self._open_until is not None or self._in_a_row >= self._failures:
+            self._open_until = now + self._reset_s
+
+
+class Pace:
+    """Spreads calls: a token bucket in virtual time.
+
+    Args:
+        per_s: Tokens in a second.
+        burst: The most tokens there can be.
+    """
+
+    def __init__(self, per_s: float, burst: int) -> None:
+        self._per_s, self._burst = per_s, float(burst)
+        self._tokens, self._at = float(burst), 0.0
+
+    def take(self, now: float) -> float:
+        """Takes a token; gives the virtual seconds to wait for it."""
+        self._tokens = min(self._burst, self._tokens + (now - self._at) * self._per_s)
+        self._at = now
+        self._tokens -= 1.0
+        return max(0.0, -self._tokens / self._per_s)
