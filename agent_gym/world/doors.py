@@ -54,6 +54,7 @@ class WorldSession(Session):
         self._wrote = snapshot["wrote"]
         self._reached = list(snapshot["reached"])
         self.violation = snapshot["violation"]
+        self._waited_s = snapshot["waited_s"]
 
     def observe(self) -> Observation:
         """Nothing beyond what the calls gave: a tool door has no view of its own."""
@@ -64,10 +65,15 @@ class WorldSession(Session):
         operation = self._kind.operations.get(call.name)
         if operation is None:
             return ToolResult(status="unknown_tool", content=f"there is no tool {call.name!r}")
-        result = carry_out(self._world, operation, call.arguments, deadline)
-        if not result.failed:
+        result = carry_out(self._world, operation, call.arguments, deadline, key)
+        if not result.failed and not result.from_cache:
             self._note(call, writes=not operation.spec.read_only)
         return result
+
+    def rehearse(self, call: ToolCall, deadline: float) -> ToolResult | None:
+        """What an operation would give, without anything being done."""
+        operation = self._kind.operations.get(call.name)
+        return None if operation is None else carry_out(self._world, operation, call.arguments, deadline, trial=True)
 
     def _note(self, call: ToolCall, *, writes: bool) -> None:
         if writes:
@@ -93,6 +99,17 @@ class WorldSession(Session):
         pairs = zip(self._spec["milestones"], self._reached, strict=True)
         return {milestone["name"]: called or (met and "goal" in milestone) for milestone, called in pairs}
 
+    def now(self) -> float:
+        """The world's clock, and the part of a second that has been waited beyond it."""
+        return self._world.clock + self._waited_s
+
+    def wait(self, seconds: float) -> None:
+        """Lets virtual time pass; the world's clock shows whole seconds."""
+        whole, rest = divmod(self._waited_s + seconds, 1.0)
+        with self._world.transaction():
+            self._world.advance(int(whole))
+        self._waited_s = rest
+
     def digest(self) -> str:
         """The digest of every row but the logs'."""
         return self._world.digest()
@@ -109,6 +126,7 @@ class WorldSession(Session):
             "wrote": self._wrote,
             "reached": list(self._reached),
             "violation": self.violation,
+            "waited_s": self._waited_s,
         }
 
     def probes(self) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import orjson
 
 from agent_gym.core import ToolResult, ToolSpec
+from agent_gym.core.canonical import digest
 from agent_gym.errors import AgentGymError
 
 if TYPE_CHECKING:
@@ -54,7 +55,9 @@ class Operation:
     listing: str = ""
 
 
-def carry_out(world: "World", operation: Operation, arguments: Mapping[str, Any], deadline: float) -> ToolResult:
+def carry_out(
+    world: "World", operation: Operation, arguments: Mapping[str, Any], deadline: float, key: str = "", *, trial: bool = False
+) -> ToolResult:
     """Carries out an operation as one transaction.
 
     Args:
@@ -62,12 +65,17 @@ def carry_out(world: "World", operation: Operation, arguments: Mapping[str, Any]
         operation: The operation.
         arguments: Arguments that fit its schema.
         deadline: Seconds of `time.monotonic` at which it is stopped.
+        key: Names the write that this is a try of, or empty: see `World.ledger`. An operation that only reads needs none.
+        trial: Undo everything at the end: the result is what it would give. Leaves the key alone.
 
     Returns:
         Its result. What the business refuses is a status.
     """
+    if key and not operation.spec.read_only and not trial:
+        payload = digest([operation.spec.name, arguments])
+        return world.ledger.once(key, payload, lambda: carry_out(world, operation, arguments, deadline))
     try:
-        with world.transaction(deadline):
+        with world.transaction(deadline, trial=trial):
             result = operation.run(world, **arguments)
     except OperationFailed as error:
         return ToolResult(status=error.status, content=str(error))

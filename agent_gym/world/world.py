@@ -15,6 +15,7 @@ from typing import Any
 
 from agent_gym.core import Change, Snapshot
 from agent_gym.errors import ConfigurationError
+from agent_gym.world.ledger import Ledger
 from agent_gym.world.operations import DeadlinePassed, NotFound
 from agent_gym.world.schema import Base, Ids, Row, Schema, Table, row_digest
 
@@ -35,7 +36,8 @@ class World:
         base: The database to start from; its state is what `changes` compares with.
 
     Attributes:
-        clock: Virtual seconds since 1970. Moved by operations only.
+        clock: Virtual seconds since 1970. Moved inside transactions only.
+        ledger: How writes with a key were answered. Goes with the state, but is no part of what `digest` and `changes` look at.
     """
 
     def __init__(self, schema: Schema, base: Base) -> None:
@@ -45,6 +47,7 @@ class World:
         self._digest = self._start = base.digest
         self._changes: _Changes = {}
         self._lock = RLock()
+        self.ledger = Ledger(self._lock)
         self._deadline = math.inf
         self._interrupted = False
         self._writable = False
@@ -237,6 +240,7 @@ class World:
         with self._lock:
             copy = World(self.schema, self.base())
             copy._changes, copy._start = dict(self._changes), self._start
+            copy.ledger = Ledger(copy._lock, self.ledger.rows())
         return copy
 
     def snapshot(self) -> Snapshot:
@@ -251,6 +255,7 @@ class World:
                 "seed": base.seed,
                 "serial": base.serial,
                 "changes": [[name, key, before, after] for (name, key), (before, after) in sorted(self._changes.items())],
+                "answers": self.ledger.rows(),
             }
 
     def restore(self, snapshot: Snapshot) -> None:
@@ -260,6 +265,7 @@ class World:
             self._digest, self._start = int(snapshot["digest"], 16), int(snapshot["start"], 16)
             self.clock, self._ids = snapshot["clock"], Ids(snapshot["seed"], snapshot["serial"])
             self._changes = {(name, key): (_row(before), _row(after)) for name, key, before, after in snapshot["changes"]}
+            self.ledger = Ledger(self._lock, snapshot["answers"])
 
     def diff(self, other: "World") -> list[Change]:
         """What differs between this world (before) and another (after), sorted by table and key.

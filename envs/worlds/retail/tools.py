@@ -49,7 +49,15 @@ def _ids(kind: str) -> Schema:
 
 def _tool(name: str, description: str, parameters: Schema, result: Schema, *, writes: bool = False, destroys: bool = False) -> ToolSpec:
     hints = {"readOnlyHint": not writes, "destructiveHint": destroys, "idempotentHint": not writes, "openWorldHint": False}
-    return ToolSpec(name=name, description=description, parameters=parameters, output_schema=result, annotations=hints, may_block=False)
+    return ToolSpec(
+        name=name,
+        description=description,
+        parameters=parameters,
+        output_schema=result,
+        annotations=hints,
+        may_block=False,
+        remote=True,  # the shop's service, which can fail by itself
+    )
 
 
 _CATEGORY: Schema = {"type": "string", "enum": list(CATEGORIES)}
