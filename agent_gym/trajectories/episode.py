@@ -41,7 +41,8 @@ class Episode:
         self._parts: dict[str, float] = {}
         self._milestones: dict[str, int] = {}
         self._gaps: dict[str, None] = {}
-        self._counts = dict.fromkeys(("n_turns", "n_tool_calls", "n_tool_failures", "n_invalid_actions", "n_retries"), 0)
+        counted = ("n_turns", "n_tool_calls", "n_tool_failures", "n_invalid_actions", "n_retries", "n_faults")
+        self._counts = dict.fromkeys(counted, 0)
         self._spent = dict.fromkeys(("env_us", "grade_us", "tool_us"), 0)
         self._told: dict[str, float] = {}
 
@@ -53,6 +54,8 @@ class Episode:
         row["final_state_digest"] = step["state_digest"] or row.get("final_state_digest")
         self._spent["env_us"] += step["env_us"]
         self._spent["grade_us"] += step["grade_us"]
+        if "retry_safety" in step:
+            row["retry_safety"] = step["retry_safety"]
         for name in step.get("milestones", ()):
             self._milestones.setdefault(name, step["step"])
         for name in step.get("gaps", ()):
@@ -63,6 +66,7 @@ class Episode:
         counts["n_invalid_actions"] += not step["action_valid"]
         if calls:
             counts["n_retries"] += len(calls) - 1
+            counts["n_faults"] += sum("fault" in call for call in calls)
             self._spent["tool_us"] += sum(call["dur_us"] for call in calls)
             if calls[-1]["tool"] not in CLOSING:
                 counts["n_tool_calls"] += 1

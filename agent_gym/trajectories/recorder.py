@@ -231,6 +231,8 @@ def _row(record: StepRecord) -> dict[str, Any]:
         row["milestones"] = record.milestones
     if parts := [{"name": name, "score": score} for name, score in record.reward_parts.items() if score]:
         row["reward_parts"] = parts
+    if record.retry_safety:
+        row["retry_safety"] = [{"name": name, "count": count} for name, count in record.retry_safety.items() if count]
     return row
 
 
@@ -272,13 +274,17 @@ def _calls(record: StepRecord) -> list[dict[str, Any]]:
             "effect": made.effect,
             "started_us": made.started_us,
             "dur_us": made.duration_us,
+            "waited_s": made.waited_s,
+            "took_effect": made.took_effect,
+            "from_cache": result.from_cache,
         }
         if result.structured is not None:
             row["structured"] = orjson.dumps(result.structured).decode()
         if result.retry_after_s is not None:
             row["retry_after_s"] = result.retry_after_s
-        if made.error:
-            row["error"] = made.error
+        for name in ("error", "key", "fault"):
+            if told := getattr(made, name):
+                row[name] = told
         rows.append(row)
     return rows
 

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 __all__ = ["EPISODES", "SCHEMA_VERSION", "STEPS", "TABLES", "TOOL_CALLS"]
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 """Counts up when a column is added."""
 
 
@@ -21,6 +21,7 @@ def _schema(*fields: tuple[str, pa.DataType, str]) -> pa.Schema:
 _TEXT = pa.string()
 _TIME = pa.timestamp("us", tz="UTC")
 _SCORES = pa.list_(pa.struct([("name", _TEXT), ("score", pa.float64())]))
+_COUNTS = pa.list_(pa.struct([("name", _TEXT), ("count", pa.int32())]))
 _NAMED_STEPS = pa.list_(pa.struct([("name", _TEXT), ("step", pa.int32())]))
 
 EPISODES = _schema(
@@ -47,6 +48,8 @@ EPISODES = _schema(
     ("n_tool_failures", pa.int32(), "those whose final status is a failure (ok, empty, degraded are none)"),
     ("n_invalid_actions", pa.int32(), "steps whose action was unreadable, named no tool or broke its schema"),
     ("n_retries", pa.int32(), "attempts beyond the first of each call"),
+    ("n_faults", pa.int32(), "attempts into which a fault was injected"),
+    ("retry_safety", _COUNTS, "how often failures were dealt with unwisely, by kind, those above zero; see agent_gym.gateway.safety"),
     ("milestones", _NAMED_STEPS, "milestones and the step at which each was first reached"),
     ("reward_total", pa.float64(), "sum of the rewards; null where the reward is not valid or the episode did not end"),
     ("reward_parts", _SCORES, "sums of the named parts that were ever other than zero"),
@@ -121,9 +124,14 @@ TOOL_CALLS = _schema(
     ("structured", _TEXT, "JSON of the structured result"),
     ("retry_after_s", pa.float64(), "seconds of virtual time after which another try makes sense"),
     ("error", _TEXT, "traceback of a tool that raised"),
-    ("effect", _TEXT, "read or write"),
+    ("effect", _TEXT, "read, idempotent or write"),
     ("started_us", pa.int64(), "microseconds of the worker's monotonic clock"),
     ("dur_us", pa.int64(), "microseconds"),
+    ("key", _TEXT, "the idempotency key it carried"),
+    ("waited_s", pa.float64(), "virtual seconds that the gateway waited before it"),
+    ("fault", _TEXT, "the kind of fault that was injected into it"),
+    ("took_effect", pa.bool_(), "whether a write took effect, whatever the agent was told; false for a read"),
+    ("from_cache", pa.bool_(), "whether it is the answer to an earlier call of the same"),
 )
 """One row an attempt of a call."""
 
