@@ -192,7 +192,7 @@ def submit(document: Document, form: Node, submitter: Node | None, files: Mappin
         live.invalid = first_invalid(controls_of(form), live)
         if live.invalid is not None:
             live.focus, message = live.invalid
-            where = document.bid(live.focus) or quoted(live.focus.get("name") or _called(live.focus))
+            where = document.bids.get(live.focus) or quoted(live.focus.get("name") or _called(live.focus))
             raise Blocked(f'blocked by validation message "{message}" at element {where}')
     sent = submission(form, submitter, live, files)
     if sent.method == "dialog":

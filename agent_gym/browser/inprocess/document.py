@@ -1,4 +1,4 @@
-"""One loaded document: the parsed page, what the user has made of it, and the ids its elements have got."""
+"""One loaded document: the parsed page, what the user has made of it, and the ids that its elements have got."""
 
 import html
 import re
@@ -8,13 +8,12 @@ from urllib.parse import urljoin
 from lxml import etree
 from werkzeug.http import HTTP_STATUS_CODES
 
-from agent_gym.browser.inprocess.forms import by_id, hidden_fields, owner_of, settle_radios
+from agent_gym.browser.inprocess.forms import by_id, settle_radios
 from agent_gym.browser.inprocess.site import MAX_BYTES, Response
-from agent_gym.browser.inputs import kind_of
 from agent_gym.browser.live import Live, Node, text_of
 from agent_gym.browser.snapshot import Element
 
-__all__ = ["Document", "Ids"]
+__all__ = ["Document", "Identity"]
 
 _MAX_NODES = 10_000
 _DEEPEST = 250  # levels; libxml2 reads 256 of them
@@ -24,30 +23,9 @@ _TEXTS = re.compile(r"text/.+|application/(?:.+\+)?(?:json|xml)")
 _PARSER = etree.HTMLParser(remove_comments=True, remove_pis=True, encoding="utf-8")
 _HANDLERS = etree.XPath("boolean(//@*[starts-with(name(), 'on')])")
 _AUTOFOCUS = etree.XPath("(//*[@autofocus])[1]")
-_CONTROLS = frozenset({"button", "input", "select", "textarea"})
-_BY_VALUE = frozenset({"radio", "checkbox", "submit", "image", "reset", "button"})
-"""Controls whose ``value`` says what they are, not what is in them."""
 
-_Key = tuple[object, ...]
-
-
-class Ids:
-    """The ids given out in one episode: one a thing, for good."""
-
-    def __init__(self) -> None:
-        self._known: dict[_Key, str] = {}
-        self._given: set[str] = set()
-
-    def __contains__(self, bid: str) -> bool:
-        return bid in self._given
-
-    def of(self, key: _Key) -> str:
-        """The id of the thing that a key stands for; a new one at first sight."""
-        bid = self._known.get(key)
-        if bid is None:
-            bid = self._known[key] = str(len(self._known) + 1)
-            self._given.add(bid)
-        return bid
+Identity = tuple[object, ...]
+"""What makes an element the thing it is; see `agent_gym.browser.inprocess.naming`."""
 
 
 class Document:
@@ -56,13 +34,17 @@ class Document:
     Attributes:
         root: The parsed page.
         live: What the user has made of it.
+        url: Where it came from.
         status: The HTTP status it came with; 0 for a blank page.
         title: Its title.
         base: What its links are relative to.
         target: The tab its links and forms are for where they don't say it.
         notes: What this engine left out of it.
         posted: Whether it answers a POST, and so cannot be asked for again.
-        nodes: Its elements by id.
+        bids: The ids that its elements have got.
+        nodes: Its elements by these ids.
+        counts: How many of its elements with an id have the same identity.
+        forms: The identities of its forms.
         shown: Outline and elements as last described; None once something has changed.
     """
 
@@ -74,18 +56,17 @@ class Document:
         self.live = Live()
         self.status = status
         self.posted = posted
-        self.base = url
+        self.url = self.base = url
         self.target = ""
         self.notes: tuple[str, ...] = ()
+        self.bids: dict[Node, str] = {}
         self.nodes: dict[str, Node] = {}
+        self.counts: dict[Identity, int] = {}
+        self.forms: dict[Node, Identity] = {}
         self.shown: tuple[str, tuple[Element, ...]] | None = None
-        self.located: dict[str, str] = {}
-        self._bids: dict[Node, str] = {}
-        self._equals: dict[_Key, int] = {}
-        self._forms: dict[Node, _Key] = {}
         title = next((title for title in root.iter("title") if next(title.iterancestors("svg"), None) is None), None)
         self.title = " ".join(text_of(title).split()) if title is not None else ""
-        self._read_base(url)
+        self._read_base()
         self._read_notes(markup)
         settle_radios(root.iter("input"), self.live)
         if b"autofocus" in markup:
@@ -118,53 +99,20 @@ class Document:
         """Says that the document is to be described anew."""
         self.shown = None
 
-    def name(self, ids: Ids, node: Node, role: str, name: str) -> str:
-        """The id of an element: the one it has, else that of the same thing on an earlier page, else a new one."""
-        bid = self._bids.get(node)
-        if bid is None:
-            key = self._key(node, role, name)
-            ordinal = self._equals[key] = self._equals.get(key, -1) + 1
-            bid = self._bids[node] = ids.of((key, ordinal))
-            self.nodes[bid] = node
-        return bid
-
-    def bid(self, node: Node | None) -> str:
-        """The id that an element has got, or empty."""
-        return "" if node is None else self._bids.get(node, "")
-
-    def _key(self, node: Node, role: str, name: str) -> _Key:
-        """What makes an element the same thing as one on another page. Of a form also what it says without showing it: that tells
-        the buttons of a list's rows apart.
-        """
-        tag, attributes = node.tag, dict(node.items())
-        if tag not in _CONTROLS:
-            return tag, role, name, attributes.get("id"), attributes.get("href")
-        kind = kind_of(node)
-        value = attributes.get("value") if kind in _BY_VALUE else None
-        form = owner_of(node, self._named if "form" in attributes else None)
-        return tag, role, name, attributes.get("id"), kind, attributes.get("name"), value, attributes.get("formaction"), self._form(form)
-
     @cached_property
-    def _named(self) -> dict[str, Node]:
+    def named(self) -> dict[str, Node]:
+        """Its elements by their ``id``."""
         return by_id(self.root)
 
-    def _form(self, form: Node | None) -> _Key:
-        if form is None:
-            return ()
-        known = self._forms.get(form)
-        if known is None:
-            known = self._forms[form] = (form.get("action"), form.get("id"), hidden_fields(form))
-        return known
-
-    def _read_base(self, url: str) -> None:
+    def _read_base(self) -> None:
         for base in self.root.iter("base"):
             href = base.get("href")
-            if href is not None and self.base == url:
+            if href is not None and self.base == self.url:
                 try:
-                    joined = urljoin(url, href.strip())
+                    joined = urljoin(self.url, href.strip())
                 except ValueError:
                     continue
-                self.base = joined if joined.startswith(("http:", "https:")) else url
+                self.base = joined if joined.startswith(("http:", "https:")) else self.url
             self.target = self.target or base.get("target") or ""
 
     def _read_notes(self, markup: bytes) -> None:

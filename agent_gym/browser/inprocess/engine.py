@@ -2,13 +2,14 @@
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from functools import wraps
+from functools import partial, wraps
 from typing import TYPE_CHECKING, Concatenate, ParamSpec
 
 from agent_gym.browser.inprocess import acting
 from agent_gym.browser.inprocess.acting import Navigation
-from agent_gym.browser.inprocess.document import Document, Ids
+from agent_gym.browser.inprocess.document import Document
 from agent_gym.browser.inprocess.keys import press
+from agent_gym.browser.inprocess.naming import Ids
 from agent_gym.browser.inprocess.site import BLANK, Request, Response, Site, quoted
 from agent_gym.browser.inprocess.tabs import MAX_TABS, Tab
 from agent_gym.browser.live import Node
@@ -80,7 +81,7 @@ class InProcessPage(Page):
         self._files = dict(files or {})
         if odd := [name for name in self._files if not name.isprintable()]:
             raise ValueError(f"names of files must be printable, got {odd[0]!r}")
-        self._ids = Ids()
+        self._ids = Ids(self._site)
         self._tabs = [Tab()]
         self._active = 0
         self._error = ""
@@ -216,7 +217,7 @@ class InProcessPage(Page):
                 ),
                 outline=outline[:_MAX_OUTLINE],
                 elements=elements[:_MAX_ELEMENTS],
-                focused=document.bid(document.live.focus),
+                focused=document.bids.get(document.live.focus, "") if document.live.focus is not None else "",
                 error=self._error,
                 downloads=tuple(self.downloads),
                 notes=notes,
@@ -248,17 +249,8 @@ class InProcessPage(Page):
     def _described(self, document: Document) -> tuple[str, tuple[Element, ...]]:
         """Outline and elements of a document; its elements have ids from then on."""
         if document.shown is None:
-            site, base, located = self._site, document.base, document.located
-
-            def locate(href: str) -> str:
-                known = located.get(href)
-                if known is None:
-                    known = located[href] = site.locate(base, href)
-                return known
-
-            document.shown = describe(
-                document.body, document.live, lambda node, role, name: document.name(self._ids, node, role, name), locate
-            )
+            give_id, locate = partial(self._ids.of, document), partial(self._site.locate, document.base)
+            document.shown = describe(document.body, document.live, give_id, locate)
         return document.shown
 
     def _find(self, bid: str) -> tuple[Document, Node]:

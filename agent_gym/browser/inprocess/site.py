@@ -1,7 +1,8 @@
 """The site behind the page: requests to a WSGI app through werkzeug's client, and nothing outside its origin, ever."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import lru_cache
 from io import BytesIO
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import quote, unquote_to_bytes, urljoin, urlsplit
@@ -28,7 +29,7 @@ _REDIRECTS = {301: False, 302: False, 303: False, 307: True, 308: True}
 """Whether a redirect keeps the method and the body."""
 
 _EDGES = "".join(map(chr, range(0x21)))
-_FORBIDDEN = re.compile(r"[\x00-\x1f\x7f\\]")
+_FORBIDDEN = re.compile(r"[\x00-\x1f\x7f\\]|^(?:https?:)?/{2,}(?:[?#]|$)", re.IGNORECASE)
 _SLASHES = re.compile(r"^((?:https?:)?)/{2,}", re.IGNORECASE)  # browsers take any number of slashes for two
 _PLAIN = re.compile(r"/(?!/)[A-Za-z0-9\-_~!$&()*+,;=:@/?%.#]*")
 _KEPT = "%/:;@!$&()*+,=~|^"  # what stays as it is in a path; in a query also what follows
@@ -80,11 +81,13 @@ class Site:
         origin: Scheme and host under which it is reached, such as ``https://retail.example``.
 
     Attributes:
+        locate: Where a link leads, for a reader, from the page's base and the ``href``: the path within the site, or the whole URL.
         interrupted: Set from any thread: nothing more is asked for until it is cleared.
     """
 
     def __init__(self, app: "WSGIApplication", origin: str) -> None:
         self.origin = origin.rstrip("/")
+        self.locate: Callable[[str, str], str] = lru_cache(maxsize=4_096)(self._locate)
         self.interrupted = False
         self._scheme, _, self._host = self.origin.partition("://")
         self._default_port = {"http": ":80", "https": ":443"}[self._scheme]
@@ -105,7 +108,7 @@ class Site:
         if _PLAIN.fullmatch(text) and "/." not in text and "/%2" not in text:
             return self.origin + text
         if _FORBIDDEN.search(text):
-            raise NotAllowed(f"{quoted(text)} is not a URL: it contains a backslash or a control character")
+            raise NotAllowed(f"{quoted(text)} is not a URL: it has no host, or a backslash or control character")
         text, hash_mark, fragment = _SLASHES.sub(r"\1//", text).partition("#")
         try:
             url = urlsplit(urljoin(self.origin + "/" if base == BLANK else base.partition("#")[0], text))
@@ -118,17 +121,13 @@ class Site:
         query = f"?{quote(url.query, safe=_KEPT_IN_QUERY)}" if url.query else ""
         return self.origin + quote(_without_dots(url.path), safe=_KEPT) + query + hash_mark + quote(fragment, safe=_KEPT_IN_QUERY)
 
-    def locate(self, base: str, href: str) -> str:
-        """Where a link leads, for a reader: the path within the site, or the whole URL elsewhere."""
-        href = href.strip(_EDGES)
-        if _PLAIN.fullmatch(href) and "/." not in href:
-            return href
+    def _locate(self, base: str, href: str) -> str:
         try:
             return self.resolve(base, href).removeprefix(self.origin)
         except NotAllowed:
             pass
         try:
-            return urljoin(base, href)
+            return urljoin(base, href.strip(_EDGES))
         except ValueError:
             return href
 

@@ -1,0 +1,79 @@
+"""Ids of elements: one a thing for the whole episode, given in order of first sight.
+
+Two elements are the same thing if they have the same role, name and destination; controls also the same name, kind and form. A form is
+the same if it goes to the same place and says the same without showing it, which tells the buttons in a list's rows apart. Of equal
+things in one document the first, the second, … are the same as the first, the second, … elsewhere.
+"""
+
+from agent_gym.browser.accessibility import attributes_of
+from agent_gym.browser.inprocess.document import Document, Identity
+from agent_gym.browser.inprocess.forms import hidden_fields, owner_of
+from agent_gym.browser.inprocess.site import Site
+from agent_gym.browser.inputs import kind_of
+from agent_gym.browser.live import Node
+
+__all__ = ["Ids"]
+
+_CONTROLS = frozenset({"button", "input", "select", "textarea"})
+_BY_VALUE = frozenset({"radio", "checkbox", "submit", "image", "reset", "button"})
+"""Controls whose ``value`` says what they are, not what is in them."""
+
+
+class Ids:
+    """The ids given out in one episode.
+
+    Args:
+        site: What says where links lead.
+    """
+
+    def __init__(self, site: Site) -> None:
+        self._site = site
+        self._known: dict[Identity, str] = {}
+        self._given: set[str] = set()
+
+    def __contains__(self, bid: str) -> bool:
+        return bid in self._given
+
+    def of(self, document: Document, node: Node, role: str, name: str) -> str:
+        """The id of an element: the one it has, else that of the same thing on an earlier page, else a new one."""
+        bid = document.bids.get(node)
+        if bid is None:
+            identity = self._identity(document, node, role, name)
+            count = document.counts[identity] = document.counts.get(identity, 0) + 1
+            bid = self._known.get((identity, count))
+            if bid is None:
+                bid = self._known[identity, count] = str(len(self._known) + 1)
+                self._given.add(bid)
+            document.bids[node] = bid
+            document.nodes[bid] = node
+        return bid
+
+    def _identity(self, document: Document, node: Node, role: str, name: str) -> Identity:
+        tag, attributes = node.tag, attributes_of(node)
+        leads = attributes.get("formaction" if tag in _CONTROLS else "href")
+        leads = None if leads is None else self._site.locate(document.base, leads)
+        if tag not in _CONTROLS:
+            return tag, role, name, attributes.get("id"), leads
+        kind = kind_of(node)
+        form = owner_of(node, document.named if "form" in attributes else None)
+        return (
+            tag,
+            role,
+            name,
+            attributes.get("id"),
+            kind,
+            attributes.get("name"),
+            attributes.get("value") if kind in _BY_VALUE else None,
+            leads,
+            self._form(document, form) if form is not None else None,
+        )
+
+    def _form(self, document: Document, form: Node) -> Identity:
+        known = document.forms.get(form)
+        if known is None:
+            action = form.get("action")
+            leads = self._site.locate(document.base, action) if action else self._site.locate(document.url, "")
+            if (form.get("method") or "").lower() != "post":
+                leads = leads.partition("?")[0]  # which the fields take the place of
+            known = document.forms[form] = (leads, form.get("id"), hidden_fields(form))
+        return known

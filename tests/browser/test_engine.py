@@ -1,0 +1,628 @@
+"""The in-process engine: where it goes and where it doesn't, history, tabs, downloads, ids, and what it says when it won't."""
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING
+
+import pytest
+from werkzeug.wrappers import Request, Response
+
+from agent_gym.browser import Blocked, InProcessPage, NoSuchElement, NotAllowed, PageError
+from agent_gym.errors import InfrastructureError
+
+if TYPE_CHECKING:
+    from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
+
+ORIGIN = "https://retail.example"
+Answer = Callable[[Request], "WSGIApplication"]
+
+
+class Site:
+    """A site made of pages by path, which remembers what it was asked."""
+
+    def __init__(self, **pages: str | Answer) -> None:
+        self.pages: dict[str, str | Answer] = {
+            "/": "<title>Home</title><a href=/a>A</a>",
+            **{f"/{name}": page for name, page in pages.items()},
+        }
+        self.asked: list[str] = []
+        self.requests: list[Request] = []
+
+    def open(self, start: str = "/", **files: bytes) -> InProcessPage:
+        page = InProcessPage(self, ORIGIN, start=start, files=files)
+        self.asked.clear()
+        return page
+
+    def __call__(self, environ: "WSGIEnvironment", start_response: "StartResponse") -> Iterable[bytes]:
+        request = Request(environ)
+        self.asked.append(f"{request.method} {request.full_path.rstrip('?')}")
+        self.requests.append(request)
+        page = self.pages.get(request.path, f"<title>Lost</title><h1>No page {request.path}</h1>")
+        if isinstance(page, str):
+            return html(page, 200 if request.path in self.pages else 404)(environ, start_response)
+        return page(request)(environ, start_response)
+
+
+def html(body: str, status: int = 200) -> Response:
+    return Response(body, status, content_type="text/html; charset=utf-8")
+
+
+def redirect(to: str, status: int = 302) -> Answer:
+    """A redirect to exactly this, which werkzeug's own responses would tidy up."""
+
+    def answer(_: "WSGIEnvironment", start_response: "StartResponse") -> Iterable[bytes]:
+        start_response(f"{status} Moved", [("Location", to.encode().decode("latin-1"))])
+        return []
+
+    return lambda _: answer
+
+
+def bid(page: InProcessPage, name: str) -> str:
+    return next(element.bid for element in page.snapshot().elements if element.name == name)
+
+
+def refused(page: InProcessPage, action: Callable[[], None], kind: type[PageError]) -> str:
+    """The message of an action that fails, after which everything is as it was."""
+    before = page.snapshot()
+    with pytest.raises(PageError) as raised:
+        action()
+    after = page.snapshot()
+    assert type(raised.value) is kind
+    assert after.error == str(raised.value)
+    assert (after.url, after.outline, after.elements, after.tabs) == (before.url, before.outline, before.elements, before.tabs)
+    return str(raised.value)
+
+
+# --- Going to places ---
+
+
+def test_first_page() -> None:
+    page = Site().open()
+    snapshot = page.snapshot()
+    assert (snapshot.url, snapshot.title, snapshot.status) == (f"{ORIGIN}/", "Home", 200)
+    assert snapshot.tabs == ({"title": "Home", "url": f"{ORIGIN}/", "active": True},)
+    assert [(element.bid, element.role, element.name, element.url) for element in snapshot.elements] == [("1", "link", "A", "/a")]
+    assert page.snapshot() is snapshot
+
+
+@pytest.mark.parametrize(
+    ("url", "asked"),
+    [
+        ("/a", "/a"),
+        ("b?x=1", "/shop/b?x=1"),
+        ("?x=1", "/shop/cart?x=1"),
+        ("../a", "/a"),
+        ("/shop/../../a/./b/..", "/a/"),
+        ("/%2e%2E/a", "/a"),
+        ("https://retail.example/a", "/a"),
+        ("HTTPS://RETAIL.EXAMPLE:443/a", "/a"),
+        ("https:///retail.example/a", "/a"),
+        ("//retail.example/a", "/a"),
+        ("https:a", "/shop/a"),
+        ("  /a  ", "/a"),
+        ("/a b/é?q=é ü#x", "/a b/é?q=%C3%A9%20%C3%BC"),
+        ("/search?q=a/../b&r=\N{SNOWMAN}", "/search?q=a/../b&r=%E2%98%83"),
+        ("", "/shop/cart?y=2"),
+    ],
+)
+def test_goto(url: str, asked: str) -> None:
+    site = Site()
+    page = site.open("/shop/cart?y=2")
+    page.goto(url)
+    assert site.asked == [f"GET {asked}"]
+    assert page.snapshot().url.startswith(f"{ORIGIN}/")
+
+
+OUTSIDE = [
+    "https://evil.example/",
+    "http://retail.example/",
+    "https://retail.example:8443/",
+    "https://retail.example:99999999/",
+    "https://retail.example@evil.example/",
+    "https://user@retail.example/",
+    "https://user:pass@retail.example/",
+    "https://retail.example.evil.example/",
+    "https://retail.example./",
+    "https://evil.example/https://retail.example/",
+    "https://evil.example#https://retail.example/",
+    "https://evil.example?.retail.example/",
+    "//evil.example",
+    "///evil.example",
+    "////evil.example/a",
+    "https:///evil.example",
+    "https:////evil.example",
+    "\\\\evil.example",
+    "/\\evil.example",
+    "https:\\\\evil.example",
+    "https://retail.example\\@evil.example",
+    "//retail.example:443@evil.example",
+    "https://[::1]/",
+    "https://[::1",
+    "https://127.0.0.1/",
+    "https://ｒetail.example/",
+    "https://retail.example%2eevil.example/",
+    "https://retail.example\t.evil.example/",
+    "ht\ntps://evil.example",
+    "java\nscript:alert(1)",
+    "javascript:alert(1)",
+    "JavaScript:alert(1)",
+    "data:text/html,<h1>x",
+    "file:///etc/passwd",
+    "FILE:/etc/passwd",
+    "blob:https://retail.example/1",
+    "view-source:https://retail.example/",
+    "about:config",
+    "about:blank#x",
+    "chrome://settings",
+    "ftp://retail.example/",
+    "ws://retail.example/",
+    "mailto:a@retail.example",
+    "retail.example:443/",
+    "http:a",
+    "/a\x00b",
+    "/a\rb",
+    "/\x7f",
+    "https://",
+    "/" + "a" * 10_000,
+]
+
+
+@pytest.mark.parametrize("url", OUTSIDE)
+def test_nothing_leads_out(url: str) -> None:
+    site = Site()
+    page = site.open("/a")
+    refused(page, lambda: page.goto(url), NotAllowed)
+    assert site.asked == []
+    if "\n" not in url and "\r" not in url:  # werkzeug refuses such headers
+        site.pages["/away"] = redirect(url)
+        refused(page, lambda: page.goto("/away"), NotAllowed)
+        assert site.asked == ["GET /away"]
+
+
+@pytest.mark.parametrize(
+    "url", ["https://evil.example/", "//evil.example", "data:text/html,x", "file:///etc/passwd", "https://u@retail.example/"]
+)
+def test_links_forms_and_bases_stay_inside(url: str) -> None:
+    site = Site(
+        page=f"<a href='{url}'>link</a><form action='{url}' method=post><button>post</button></form>"
+        f"<form><button formaction='{url}'>get</button></form><a href='{url}' target=_blank>tab</a><a href='{url}' download>save</a>",
+        base="<base href='https://evil.example/x/'><a href=y>relative</a><form><button>home</button></form>",
+    )
+    page = site.open("/page")
+    for name in ("link", "post", "get", "tab", "save"):
+        refused(page, lambda name=name: page.click(bid(page, name)), NotAllowed)  # type: ignore[misc]
+    page.goto("/base")
+    assert "outside" in refused(page, lambda: page.click(bid(page, "relative")), NotAllowed)
+    page.click(bid(page, "home"))  # no action: the page itself, not its base
+    assert site.asked == ["GET /base", "GET /base"]
+
+
+def test_links() -> None:
+    site = Site(
+        a="<a href=/b>b</a><a href='javascript:go()'>script</a><a href='mailto:x@y.z'>mail</a><a>nowhere</a>"
+        "<map name=m><area href=/c alt=area></map><p>text <b>bold</b></p>",
+        b="<base href=/deep/er/><a href=page>p</a>",
+    )
+    page = site.open("/a")
+    assert "needs the Chromium engine" in refused(page, lambda: page.click(bid(page, "script")), Blocked)
+    refused(page, lambda: page.click(bid(page, "mail")), NotAllowed)
+    page.click(bid(page, "b"))
+    assert page.snapshot().elements[0].url == "/deep/er/page"
+    page.click(bid(page, "p"))
+    assert site.asked == ["GET /b", "GET /deep/er/page"]
+    assert site.requests[-1].referrer == f"{ORIGIN}/b"
+
+
+def test_noreferrer() -> None:
+    site = Site(a="<a href=/b rel=noreferrer>b</a>", b="")
+    page = site.open("/a")
+    page.click("1")
+    assert site.requests[-1].referrer is None
+
+
+# --- Answers ---
+
+
+@pytest.mark.parametrize(("status", "becomes"), [(301, "GET"), (302, "GET"), (303, "GET"), (307, "POST"), (308, "POST")])
+def test_redirects(status: int, becomes: str) -> None:
+    site = Site(
+        form="<form method=post action='/old#top'><input name=a value=1><button>Go</button></form>", old=redirect("/new?x=1", status)
+    )
+    site.pages["/new"] = lambda request: html(f"<p>{request.method} {dict(request.form)}</p>")
+    page = site.open("/form")
+    page.click(bid(page, "Go"))
+    assert site.asked == ["POST /old", f"{becomes} /new?x=1"]
+    snapshot = page.snapshot()
+    assert snapshot.url == f"{ORIGIN}/new?x=1#top"
+    assert snapshot.outline == (f"{becomes} " + ("{'a': '1'}" if becomes == "POST" else "{}"))
+
+
+def test_redirects_end() -> None:
+    site = Site(loop=redirect("/loop"), hop=redirect("a"), bare=lambda _: Response(status=302))
+    page = site.open()
+    assert "redirects without an end" in refused(page, lambda: page.goto("/loop"), PageError)
+    assert len(site.asked) == 21
+    page.goto("/hop")
+    assert page.snapshot().url == f"{ORIGIN}/a"
+    page.goto("/bare")
+    assert (page.snapshot().title, page.snapshot().status) == ("302 Found", 302)
+
+
+def test_errors_are_pages() -> None:
+    site = Site(empty=lambda _: html("", 404), gone=lambda _: html("<h1>It is gone</h1>", 410), broken=lambda _: html("", 599))
+    page = site.open()
+    page.goto("/empty")
+    assert (page.snapshot().outline, page.snapshot().status, page.snapshot().error) == ("# 404 Not Found", 404, "")
+    page.goto("/gone")
+    assert (page.snapshot().outline, page.snapshot().status) == ("# It is gone", 410)
+    page.goto("/broken")
+    assert page.snapshot().title == "599 Unknown Status"
+
+
+@pytest.mark.parametrize("status", [204, 205])
+def test_nothing_to_show_leaves_the_page(status: int) -> None:
+    site = Site(save=lambda _: Response(status=status))
+    page = site.open()
+    before = page.snapshot()
+    page.goto("/save")
+    assert page.snapshot() == before
+    refused(page, page.go_back, Blocked)
+
+
+@pytest.mark.parametrize(
+    ("kind", "body", "outline"),
+    [
+        ("text/plain", "a <b>\n  c", "a <b> c"),
+        ("application/json", '{"a": 1}', '{"a": 1}'),
+        ("application/xhtml+xml", "<p>x</p>", "x"),
+        ("text/html", "<!-- nothing -->", ""),
+        ("text/html", "a\0b", "a�b"),
+        ("TEXT/HTML; charset=utf-8", b"\xff<p>\xc3\xa9", "�\né"),
+    ],
+)
+def test_kinds_of_text(kind: str, body: str | bytes, outline: str) -> None:
+    page = Site(x=lambda _: Response(body, headers={"Content-Type": kind})).open("/x")
+    assert page.snapshot().outline.split() == outline.split()
+
+
+def test_what_is_too_large() -> None:
+    sent = 0
+
+    def endless() -> Iterator[bytes]:
+        nonlocal sent
+        while True:
+            sent += 1
+            yield b"<p>" + b"x" * 99_997
+
+    site = Site(endless=lambda _: Response(endless(), content_type="text/html"), many=lambda _: html("<p>x" * 11_000))
+    page = site.open("/endless")
+    assert sent == 21
+    assert page.snapshot().title.startswith("This page is too large to show")
+    page.goto("/many")
+    assert page.snapshot().title.startswith("This page is too large to show")
+
+
+def test_long_pages_are_cut() -> None:
+    site = Site(long="<p>word</p>" * 4_000 + "<p><a href=/>x</a></p>" * 500, deep="<div>" * 300 + "x")
+    page = site.open("/long")
+    snapshot = page.snapshot()
+    assert len(snapshot.elements) == 400
+    assert len(snapshot.outline) <= 40_000
+    assert snapshot.notes[0].startswith("the page is too long to show all of it: 500 elements")
+    page.goto("/deep")
+    assert page.snapshot().notes == ("the page is nested too deeply to show all of it",)
+
+
+def test_notes_say_what_is_left_out() -> None:
+    page = Site(a="<script>x</script><a href=/ onclick='x()'>x</a><iframe src=/></iframe>").open("/a")
+    assert page.snapshot().notes == (
+        "scripts are not run by this engine",
+        "event handlers such as onclick are not run by this engine",
+        "embedded frames and objects are not shown by this engine",
+    )
+
+
+def test_cookies() -> None:
+    def sign_in(_: Request) -> Response:
+        response = html("in")
+        response.set_cookie("who", "ann", httponly=True, secure=True)
+        return response
+
+    site = Site(login=sign_in, me=lambda request: html(f"<p>{request.cookies.get('who')}</p>"))
+    page, other = site.open("/login"), site.open("/me")
+    page.goto("/me")
+    assert page.snapshot().outline == "ann"
+    assert other.snapshot().outline == "None"
+
+
+def test_a_site_that_raises_is_no_fault_of_the_agents() -> None:
+    def broken(_: Request) -> Response:
+        raise PageError("a bug of ours")
+
+    page = Site(broken=broken, status=lambda _: Response(status="700 Odd")).open()
+    before = page.snapshot()
+    with pytest.raises(InfrastructureError, match="the site failed at GET /broken: PageError") as raised:
+        page.goto("/broken")
+    assert type(raised.value.__cause__) is PageError
+    with pytest.raises(InfrastructureError, match="700 Odd"):
+        page.goto("/status")
+    assert page.snapshot() == before
+
+
+def test_interrupt_stops_before_the_next_request() -> None:
+    site = Site(next=redirect("/a"))
+    page = site.open()
+
+    def slow(request: Request) -> "WSGIApplication":
+        page.interrupt()
+        return redirect("/next")(request)
+
+    site.pages["/slow"] = slow
+    assert refused(page, lambda: page.goto("/slow"), PageError) == "interrupted before the page had come"
+    assert site.asked == ["GET /slow"]
+    page.interrupt()
+    page.goto("/a")  # what comes after is not stopped
+    assert page.snapshot().url == f"{ORIGIN}/a"
+
+
+def test_close() -> None:
+    page = Site().open()
+    page.close()
+    page.close()
+    page.interrupt()
+    with pytest.raises(InfrastructureError, match="closed"):
+        page.goto("/")
+    with pytest.raises(InfrastructureError, match="closed"):
+        page.snapshot()
+
+
+# --- History ---
+
+
+def test_history() -> None:
+    site = Site(a="<a href=/b>b</a>", b="<a href=/c>c</a>")
+    page = site.open("/a")
+    assert refused(page, page.go_back, Blocked) == "there is no page to go back to"
+    page.click(bid(page, "b"))
+    page.click(bid(page, "c"))
+    page.go_back()
+    page.go_back()
+    assert page.snapshot().url == f"{ORIGIN}/a"
+    page.go_forward()
+    assert page.snapshot().url == f"{ORIGIN}/b"
+    page.goto("/d")
+    assert refused(page, page.go_forward, Blocked) == "there is no page to go forward to"
+    assert site.asked == ["GET /b", "GET /c", "GET /b", "GET /a", "GET /b", "GET /d"]
+
+
+def test_an_answer_to_a_post_is_never_sent_again() -> None:
+    site = Site(form="<form method=post action=/done><input name=a><button>Go</button></form>", done="<p>Thanks</p><input aria-label=more>")
+    page = site.open("/form")
+    page.click(bid(page, "Go"))
+    page.fill(bid(page, "more"), "kept")
+    page.goto("/a")
+    page.go_back()
+    assert site.asked == ["POST /done", "GET /a"]
+    assert page.snapshot().elements[-1].value == "kept"
+    page.go_back()
+    page.go_forward()
+    assert site.asked == ["POST /done", "GET /a", "GET /form"]
+
+
+def test_history_is_bounded() -> None:
+    site = Site(
+        form="<form method=post action=/done><button>Go</button></form>", done="<form method=post action=/done><button>Go</button></form>"
+    )
+    page = site.open("/form")
+    for _ in range(60):
+        page.click("1")
+    for _ in range(49):
+        page.go_back()
+    refused(page, page.go_back, Blocked)
+    assert site.asked[60:] == ["GET /done"] * (50 - 8)
+
+
+def test_places_within_a_page() -> None:
+    site = Site(a="<a href='#x'>x</a><a href='/a#y'>y</a><a href='#'>top</a><input aria-label=f><a href=/a>self</a>")
+    page = site.open("/a")
+    page.fill(bid(page, "f"), "kept")
+    for name, url in (("x", "#x"), ("y", "#y"), ("y", "#y"), ("top", "#")):
+        page.click(bid(page, name))
+        assert page.snapshot().url == f"{ORIGIN}/a{url}"
+    page.goto("#z")
+    page.go_back()
+    page.go_back()
+    assert page.snapshot().url == f"{ORIGIN}/a#y"
+    assert page.snapshot().elements[3].value == "kept"
+    assert site.asked == []
+    page.click(bid(page, "self"))
+    assert site.asked == ["GET /a"]
+    page.go_back()
+    assert (page.snapshot().url, site.asked) == (f"{ORIGIN}/a#y", ["GET /a", "GET /a"])
+    page.go_back()
+    assert (page.snapshot().url, site.asked) == (f"{ORIGIN}/a#x", ["GET /a", "GET /a"])
+
+
+def test_the_same_page_again_takes_the_place_of_the_entry() -> None:
+    site = Site()
+    page = site.open("/b")
+    page.goto("/a")
+    page.goto("/a")
+    page.go_back()
+    assert page.snapshot().url == f"{ORIGIN}/b"
+
+
+# --- Tabs and downloads ---
+
+
+def test_tabs() -> None:
+    site = Site(a="<title>A</title><a href=/b target=_blank>new</a><a href=/c target=side>side</a>", b="<title>B</title>")
+    page = site.open("/a")
+    page.click(bid(page, "new"))
+    assert [(tab["title"], tab["active"]) for tab in page.snapshot().tabs] == [("A", False), ("B", True)]
+    refused(page, page.go_back, Blocked)
+    page.focus_tab(0)
+    page.click(bid(page, "side"))
+    page.focus_tab(0)
+    page.click(bid(page, "side"))
+    assert [tab["url"] for tab in page.snapshot().tabs] == [f"{ORIGIN}/a", f"{ORIGIN}/b", f"{ORIGIN}/c"]
+    assert "no tab 3" in refused(page, lambda: page.focus_tab(3), NoSuchElement)
+    refused(page, lambda: page.focus_tab(-1), NoSuchElement)
+    page.close_tab()
+    assert page.snapshot().url == f"{ORIGIN}/b"
+    page.close_tab()
+    page.close_tab()
+    blank = page.snapshot()
+    assert (blank.url, blank.title, blank.status, blank.outline) == ("about:blank", "", 0, "")
+    page.goto("/a")
+    refused(page, page.go_back, Blocked)
+    page.goto("about:blank")
+    page.go_back()
+    assert page.snapshot().title == "A"
+
+
+def test_new_tabs_share_the_site_and_are_bounded() -> None:
+    page = Site(a="<a href=/b target=_blank>new</a>").open("/a")
+    for _ in range(19):
+        page.new_tab()
+    assert "20 tabs are open" in refused(page, page.new_tab, Blocked)
+    page.focus_tab(0)
+    assert "20 tabs are open" in refused(page, lambda: page.click("1"), Blocked)
+
+
+def test_downloads() -> None:
+    def offered(name: str) -> Answer:
+        return lambda _: Response(
+            b"%PDF", content_type="application/pdf", headers={"Content-Disposition": f'attachment; filename="{name}"'}
+        )
+
+    site = Site(
+        invoice=offered("invoice.pdf"),
+        evil=offered("../../etc/passwd"),
+        logo=lambda _: Response(b"\x89PNG", content_type="image/png"),
+        a="<a href=/b download=mine.html>save</a><a href=/logo target=_blank>logo</a><a href=/lost download>lost</a>",
+        b="<p>b</p>",
+    )
+    page = site.open("/a")
+    for url in ("/invoice", "/invoice", "/evil"):
+        page.goto(url)
+    page.click(bid(page, "save"))
+    page.click(bid(page, "logo"))
+    assert "status 404" in refused(page, lambda: page.click(bid(page, "lost")), Blocked)
+    snapshot = page.snapshot()
+    assert snapshot.downloads == ("invoice.pdf", "invoice (1).pdf", "passwd", "mine.html", "logo")
+    assert page.downloads["logo"] == b"\x89PNG"
+    assert (snapshot.url, len(snapshot.tabs)) == (f"{ORIGIN}/a", 1)
+    for _ in range(15):
+        page.goto("/invoice")
+    assert "too many downloads" in refused(page, lambda: page.goto("/invoice"), Blocked)
+
+
+# --- Elements ---
+
+
+def test_refusals_say_why() -> None:
+    site = Site(
+        a="<button disabled>off</button><details><summary>more</summary><a href=/b>inside</a></details><p tabindex=0>text</p>"
+        "<input aria-label=field><a href=/b>b</a>",
+        b="<p>nothing here</p>",
+    )
+    page = site.open("/a")
+    assert refused(page, lambda: page.click("99"), NoSuchElement) == "no element '99' on this page"
+    assert refused(page, lambda: page.click("x" * 1_000), NoSuchElement).startswith("no element 'xxx")
+    assert refused(page, lambda: page.click(bid(page, "off")), Blocked) == "the button is disabled"
+    page.click(bid(page, "more"))
+    inside = bid(page, "inside")
+    page.click(bid(page, "more"))
+    assert refused(page, lambda: page.click(inside), Blocked) == f"element {inside} is hidden"
+    refused(page, lambda: page.focus(bid(page, "off")), Blocked)
+    page.click(bid(page, "b"))
+    assert refused(page, lambda: page.click(inside), NoSuchElement) == f"stale: element {inside} was on an earlier page"
+    page.goto("/a")
+    assert page.snapshot().error == ""
+
+
+def test_details() -> None:
+    page = Site(
+        a="<details name=g open><summary>one</summary>1</details><details name=g><summary>two</summary>2</details>"
+        "<details><summary>three <b>bold</b></summary>3</details>"
+    ).open("/a")
+    page.click(bid(page, "two"))
+    page.press(bid(page, "three bold"), "Space")
+    states = {element.name: element.states[0] for element in page.snapshot().elements}
+    assert states == {"one": "collapsed", "two": "expanded", "three bold": "expanded"}
+    page.dblclick(bid(page, "two"))
+    assert "expanded" in page.snapshot().elements[1].states
+
+
+def test_focus() -> None:
+    page = Site(
+        a="<input aria-label=one><input aria-label=two tabindex=1><input aria-label=three disabled><button>four</button>"
+        "<a href=/ tabindex=-1>five</a><input aria-label=six autofocus>"
+    ).open("/a")
+    names = {element.bid: element.name for element in page.snapshot().elements}
+
+    def focused() -> str:
+        return names.get(page.snapshot().focused, "")
+
+    assert focused() == "six"
+    seen = []
+    page.press(bid(page, "two"), "Tab")
+    for _ in range(3):
+        seen.append(focused())
+        if page.snapshot().focused:
+            page.press(page.snapshot().focused, "Tab")
+    assert seen == ["one", "four", "six"]
+    assert focused() == ""
+    page.press(bid(page, "one"), "Shift+Tab")
+    assert focused() == "two"
+    page.focus(bid(page, "five"))
+    assert focused() == "five"
+
+
+def test_what_has_no_effect() -> None:
+    page = Site(a="<p tabindex=0>text</p><a href=/>x</a>").open("/a")
+    before = page.snapshot()
+    page.hover("1")
+    page.scroll(0, 1e300)
+    assert page.snapshot() == before
+    page.click("1")
+    assert page.snapshot().focused == "1"
+
+
+def test_ids_stay_with_things() -> None:
+    rows = {"rows": "123"}
+
+    def orders(_: Request) -> Response:
+        return html(
+            "<nav><a href=/>Home</a><a href=/a>A</a></nav>"
+            + "".join(f"<form action=/cancel><input type=hidden name=id value={row}><button>Cancel</button></form>" for row in rows["rows"])
+            + "<button>Same</button><button>Same</button><input type=radio name=r value=1><input type=radio name=r value=2>"
+        )
+
+    page = Site(orders=orders, a="<a href=/a>A</a><a href=/new>New</a><a href=/>Home</a>").open("/orders")
+    first = [element.bid for element in page.snapshot().elements]
+    assert first == [str(number) for number in range(1, 10)]
+    page.goto("/a")
+    assert [element.bid for element in page.snapshot().elements] == ["2", "10", "1"]
+    page.goto("/orders")
+    assert [element.bid for element in page.snapshot().elements] == first
+    rows["rows"] = "23"
+    page.goto("/orders")
+    assert [element.bid for element in page.snapshot().elements] == [*first[:2], *first[3:]]
+
+
+def test_relative_links_are_told_apart_by_where_they_lead() -> None:
+    row = "<a href=edit>Edit</a><form><input aria-label=Find></form><form method=post><button>Save</button></form>"
+    site = Site()
+    site.pages |= {"/orders/1/": row, "/orders/2/": row}
+    page = site.open("/orders/1/")
+    first = [element.bid for element in page.snapshot().elements]
+    page.goto("/orders/2/")
+    assert not set(first) & {element.bid for element in page.snapshot().elements}
+    page.goto("/orders/1/?Find=x")
+    assert [element.bid for element in page.snapshot().elements] == [*first[:2], "7"]
+
+
+def test_odd_file_names_are_refused() -> None:
+    with pytest.raises(ValueError, match="printable"):
+        InProcessPage(Site(), files={"a\nb": b""})
