@@ -86,27 +86,32 @@ class Remote:
 
     def _tried(self, spec: ToolSpec, call: ToolCall, number: int) -> Tried:
         """One call of one tool, tried as often as makes sense."""
-        key = f"{number}-{spec.name}" if self._resilience.keys and not spec.read_only else ""
+        session, resilience = self._session, self._resilience
+        key = f"{number}-{spec.name}" if resilience.keys and not spec.read_only else ""
+        breaker = self._breakers.setdefault(spec.name, Breaker(resilience.breaker_failures, resilience.breaker_reset_s))
         self._channel.begin(spec, number)
         attempts: list[CallRecord] = []
-        last = self._session.now()
+        last = session.now()
 
         def attempt() -> ToolResult:
             nonlocal last
-            attempts.append(self._attempt(spec, call, key, len(attempts) + 1, last))
-            last = self._session.now()
+            attempts.append(self._attempt(spec, call, key, breaker, len(attempts) + 1, last))
+            last = session.now()
             return attempts[-1].result
 
+        def again(result: ToolResult) -> bool:
+            return resilience.again(spec, result) and not breaker.shut_for(session.now())
+
         result = attempt()
-        if self._retry and self._left and self._resilience.again(spec, result):
+        if self._retry and again(result):
             made = [result]
-            result = self._resilience.retry(spec, lambda: made.pop() if made else attempt(), self._left, self._session.wait, self._rng)
+            retries = min(resilience.retry_of(spec).retries, self._left)
+            result = resilience.retry(lambda: made.pop() if made else attempt(), again, retries, session.wait, self._rng)
             self._left -= len(attempts) - 1
         return Tried(result, tuple(attempts))
 
-    def _attempt(self, spec: ToolSpec, call: ToolCall, key: str, number: int, since: float) -> CallRecord:
+    def _attempt(self, spec: ToolSpec, call: ToolCall, key: str, breaker: Breaker, number: int, since: float) -> CallRecord:
         session, resilience = self._session, self._resilience
-        breaker = self._breakers.setdefault(spec.name, Breaker(resilience.breaker_failures, resilience.breaker_reset_s))
         started = time.monotonic_ns()
         if shut := breaker.shut_for(session.now()):
             left = math.ceil(shut)

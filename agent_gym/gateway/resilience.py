@@ -112,14 +112,19 @@ class Resilience:
         return result.status in self.retry_of(spec).statuses and waits
 
     def retry(
-        self, spec: ToolSpec, attempt: Callable[[], ToolResult], left: int, wait: Callable[[float], None], rng: np.random.Generator
+        self,
+        attempt: Callable[[], ToolResult],
+        again: Callable[[ToolResult], bool],
+        retries: int,
+        wait: Callable[[float], None],
+        rng: np.random.Generator,
     ) -> ToolResult:
         """Tries until there is a result that calls for no more, or no more tries are left.
 
         Args:
-            spec: The tool.
             attempt: Makes a try.
-            left: Retries that the episode has left.
+            again: Whether a result calls for another.
+            retries: Tries beyond the first.
             wait: Lets virtual time pass.
             rng: Of the jitter.
         """
@@ -130,11 +135,10 @@ class Resilience:
                 return result.retry_after_s
             return self.first_delay_s * 2.0 ** (state.attempt_number - 1) * float(rng.uniform(1.0, 1.5))
 
-        tries = 1 + min(self.retry_of(spec).retries, left)
         retrying = Retrying(
-            stop=stop_after_attempt(tries),
+            stop=stop_after_attempt(1 + retries),
             wait=delay,
-            retry=retry_if_result(lambda result: self.again(spec, result)),
+            retry=retry_if_result(again),
             sleep=wait,
             retry_error_callback=lambda state: state.outcome.result(),  # type: ignore[union-attr]
         )
