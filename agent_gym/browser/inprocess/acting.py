@@ -53,7 +53,7 @@ class Navigation(NamedTuple):
     """Where an action leads.
 
     Attributes:
-        href: As written in the page; empty for the document itself.
+        href: As written in the page; None for the document itself.
         method: ``GET`` or ``POST``.
         content_type: Of the body.
         body: What a POST sends.
@@ -63,7 +63,7 @@ class Navigation(NamedTuple):
         referrer: Whether the site is told where it comes from.
     """
 
-    href: str
+    href: str | None
     method: str = "GET"
     content_type: str = ""
     body: bytes = b""
@@ -177,7 +177,7 @@ def _followed(document: Document, link: Node) -> Navigation:
     target = document.target if target is None else target
     if target.lower() not in ("", "_self", "_parent", "_top") and ("noopener" in relations or "noreferrer" in relations):
         target = "_blank"  # no tab that is there already
-    return Navigation(href or "?", target=target, save=link.get("download"), referrer="noreferrer" not in relations)
+    return Navigation(href, target=target, save=link.get("download"), referrer="noreferrer" not in relations)
 
 
 def submit(document: Document, form: Node, submitter: Node | None, files: Mapping[str, bytes]) -> Navigation | None:
@@ -200,8 +200,8 @@ def submit(document: Document, form: Node, submitter: Node | None, files: Mappin
     _refuse_programs(sent.action)
     target = document.target if sent.target is None else sent.target
     if sent.method == "post":
-        return Navigation(sent.action, "POST", sent.content_type, sent.data, target=target)
-    return Navigation(sent.action, query=sent.data.decode(), target=target)
+        return Navigation(sent.action or None, "POST", sent.content_type, sent.data, target=target)
+    return Navigation(sent.action or None, query=sent.data.decode(), target=target)
 
 
 def _refuse_programs(href: str) -> None:

@@ -76,17 +76,15 @@ class Document:
     @classmethod
     def of(cls, response: Response) -> "Document | None":
         """A response as a document: a page as it is, a text as a text; None for what can only be saved."""
-        markup = response.body
+        markup = _text(response.body).encode()
+        if not markup.strip() and not response.too_large and response.status >= 300:
+            markup = _message(f"{response.status} {HTTP_STATUS_CODES.get(response.status, 'Unknown Status')}")
+        elif _TEXTS.fullmatch(response.kind) and response.kind not in _PAGES:
+            markup = f"<pre>\n{html.escape(markup.decode())}</pre>".encode()
+        elif response.kind not in _PAGES:
+            return None
         if response.too_large or _opened(markup) > _MAX_NODES:
             markup = _message(f"This page is too large to show: more than {MAX_BYTES:,} bytes or {_MAX_NODES:,} elements")
-        elif not markup.strip() and response.status >= 300:
-            markup = _message(f"{response.status} {HTTP_STATUS_CODES.get(response.status, 'Unknown Status')}")
-        elif response.kind not in _PAGES:
-            if not _TEXTS.fullmatch(response.kind):
-                return None
-            markup = f"<pre>\n{html.escape(_text(markup))}</pre>".encode()
-        else:
-            markup = _text(markup).encode()
         return cls(response.url, markup, response.status, response.method == "POST")
 
     @property

@@ -208,6 +208,8 @@ class InProcessPage(Page):
             notes = document.notes
             if len(elements) > _MAX_ELEMENTS or len(outline) > _MAX_OUTLINE:
                 notes = (*notes, f"the page is too long to show all of it: {len(elements)} elements, {len(outline)} characters")
+            if len(outline) > _MAX_OUTLINE:
+                outline = outline[:_MAX_OUTLINE].rpartition("\n")[0] or outline[:_MAX_OUTLINE]
             self._snapshot = PageSnapshot(
                 url=self._tab.url,
                 title=document.title,
@@ -215,7 +217,7 @@ class InProcessPage(Page):
                 tabs=tuple(
                     {"title": tab.document.title, "url": tab.url, "active": at == self._active} for at, tab in enumerate(self._tabs)
                 ),
-                outline=outline[:_MAX_OUTLINE],
+                outline=outline,
                 elements=elements[:_MAX_ELEMENTS],
                 focused=document.bids.get(document.live.focus, "") if document.live.focus is not None else "",
                 error=self._error,
@@ -272,7 +274,7 @@ class InProcessPage(Page):
         if leads is None:
             return
         document, url = self._tab.document, self._tab.url
-        target = self._site.resolve(document.base if leads.href else url.partition("#")[0], leads.href)
+        target = self._site.resolve(url, "") if leads.href is None else self._site.resolve(document.base, leads.href)
         if leads.query is not None:
             before, hash_mark, fragment = target.partition("#")
             target = self._site.resolve(url, f"{before.partition('?')[0]}?{leads.query}{hash_mark}{fragment}")

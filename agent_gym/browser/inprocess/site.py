@@ -17,7 +17,7 @@ from agent_gym.errors import InfrastructureError
 if TYPE_CHECKING:
     from _typeshed.wsgi import WSGIApplication
 
-__all__ = ["BLANK", "MAX_BYTES", "Request", "Response", "Site", "quoted"]
+__all__ = ["BLANK", "MAX_BYTES", "Interrupted", "Request", "Response", "Site", "quoted"]
 
 BLANK = "about:blank"
 MAX_BYTES = 2_000_000
@@ -34,6 +34,12 @@ _SLASHES = re.compile(r"^((?:https?:)?)/{2,}", re.IGNORECASE)  # browsers take a
 _PLAIN = re.compile(r"/(?!/)[A-Za-z0-9\-_~!$&()*+,;=:@/?%.#]*")
 _KEPT = "%/:;@!$&()*+,=~|^"  # what stays as it is in a path; in a query also what follows
 _KEPT_IN_QUERY = _KEPT + "?`{}[]"
+
+
+class Interrupted(PageError):
+    """The action was stopped."""
+
+    status = "timeout"
 
 
 class Request(NamedTuple):
@@ -110,8 +116,11 @@ class Site:
         if _FORBIDDEN.search(text):
             raise NotAllowed(f"{quoted(text)} is not a URL: it has no host, or a backslash or control character")
         text, hash_mark, fragment = _SLASHES.sub(r"\1//", text).partition("#")
+        base = self.origin + "/" if base == BLANK else base.partition("#")[0]
+        if text == "?":  # no query, which Python takes for the base's
+            base = base.partition("?")[0]
         try:
-            url = urlsplit(urljoin(self.origin + "/" if base == BLANK else base.partition("#")[0], text))
+            url = urlsplit(urljoin(base, text))
         except ValueError:
             raise NotAllowed(f"{quoted(text)} is not a URL") from None
         if url.scheme not in ("http", "https"):
@@ -136,12 +145,13 @@ class Site:
 
         Raises:
             NotAllowed: A redirect leads out of the site.
-            PageError: There is no end of redirects, or `interrupted` was set.
+            PageError: There is no end of redirects.
+            Interrupted: `interrupted` was set.
             InfrastructureError: The app raised or broke WSGI's rules.
         """
         for _ in range(_MAX_REDIRECTS + 1):
             if self.interrupted:
-                raise PageError("interrupted before the page had come")
+                raise Interrupted("interrupted before the page had come")
             response, location = self._send(request)
             if response.status not in _REDIRECTS or not location:
                 return response
