@@ -1,11 +1,20 @@
-"""``agent-gym episodes list``."""
+"""``agent-gym episodes list`` and ``agent-gym episodes calls``."""
 
+import itertools
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
+import orjson
 import typer
+from rich.padding import Padding
+from rich.text import Text
 
-from agent_gym.cli.output import JsonOption, StoreOption, print_json, table
+from agent_gym.cli.output import JsonOption, StoreOption, broad_console, print_json, table
+from agent_gym.core.action import ToolCall
+from agent_gym.core.tool import CALL_FAILED, STATUSES
+from agent_gym.errors import unknown
+from agent_gym.play.screen import printable
 from agent_gym.trajectories import TrajectoryStore
 
 __all__ = ["app"]
@@ -33,3 +42,64 @@ def list_episodes(
         return
     columns = ["episode_id", "policy_id", "task_id", "outcome", "end_reason", "n_turns", "reward_total"]
     table(f"{len(rows)} episodes in {store}", columns, [["" if row[c] is None else row[c] for c in columns] for row in rows])
+
+
+@app.command("calls")
+def list_calls(
+    task: Annotated[str | None, typer.Option(help="Only this task's, by its id.")] = None,
+    episode: Annotated[str | None, typer.Option(help="Only this episode's, by its id.")] = None,
+    step: Annotated[int | None, typer.Option(help="Only those of this step; the first action is step 1.", min=1)] = None,
+    status: Annotated[str | None, typer.Option(help="Only attempts with this status, such as unavailable.")] = None,
+    tool: Annotated[str | None, typer.Option(help="Only calls of this tool.")] = None,
+    run: Annotated[str | None, typer.Option(help="Only this run; by default the newest, unless a task or an episode is named.")] = None,
+    limit: Annotated[int, typer.Option(help="The newest so many; 0 shows all.", min=0)] = 50,
+    store: StoreOption = Path("runs/store"),
+    as_json: JsonOption = False,
+) -> None:
+    """Show the calls of tools: every attempt with its arguments and its result, the newest last."""
+    if status is not None and status not in STATUSES:
+        raise unknown("status", status, STATUSES)
+    kept = TrajectoryStore(store)
+    if run is None and task is None and episode is None and (runs := kept.runs()):
+        run = runs[-1]["run_id"]
+    found = kept.calls(limit or None, task_id=task, episode_id=episode, step=step, status=status, tool=tool, run_id=run)
+    rows = [{**row, **{name: row[name] and orjson.loads(row[name]) for name in ("arguments", "structured")}} for row in found]
+    if as_json:
+        print_json({"store": str(store), "run_id": run, "calls": rows})
+    else:
+        _show(f"{len(rows)} attempts in {store}" + (f", run {run}" if run else ""), rows)
+
+
+def _show(title: str, rows: Iterable[Mapping[str, Any]]) -> None:
+    """One block an attempt, under a line for each episode. What agents and tools wrote cannot steer the terminal."""
+    console = broad_console()
+    console.print(Text(printable(title), style="italic"))
+    for (episode_id, task_id), calls in itertools.groupby(rows, lambda row: (row["episode_id"], row["task_id"])):
+        console.print()
+        console.print(Text(printable(f"{episode_id}  {task_id or 'unknown task'}"), style="bold cyan"), soft_wrap=True)
+        for row in calls:
+            call = ToolCall(row["tool"], row["arguments"])
+            console.print(Text.assemble((f"step {row['step']}, attempt {row['attempt']}  ", "dim"), printable(str(call))), soft_wrap=True)
+            style = "bold red" if row["status"] in CALL_FAILED else "bold green"
+            about = "".join(f"  {fact}" for fact in _facts(row))
+            console.print(Padding(Text.assemble((row["status"], style), (printable(about), "dim")), (0, 0, 0, 2), expand=False))
+            told = row["result"] or ("" if row["structured"] is None else orjson.dumps(row["structured"]).decode())
+            for text, look in ((told, ""), (row["error"], "dim red")):
+                if text:
+                    console.print(Padding(Text(printable(text.rstrip()), style=look), (0, 0, 0, 2), expand=False))
+
+
+def _facts(row: Mapping[str, Any]) -> Iterable[str]:
+    if row["retry_after_s"] is not None:
+        yield f"retry after {row['retry_after_s']:g} s"
+    if row["waited_s"]:
+        yield f"waited {row['waited_s']:g} s"
+    if row["fault"]:
+        yield f"fault {row['fault']}"
+    if row["took_effect"]:
+        yield "took effect"
+    if row["from_cache"]:
+        yield "from the cache"
+    if row["key"]:
+        yield f"key {row['key']}"
+    yield f"{row['dur_us'] / 1_000:.1f} ms"

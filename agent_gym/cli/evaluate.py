@@ -6,7 +6,19 @@ from typing import Annotated, Any
 import gymnasium
 import typer
 
-from agent_gym.cli.output import JsonOption, SeedOption, SetOption, StoreOption, bar, console, parse_settings, print_json, table
+from agent_gym.cli.output import (
+    FaultsOption,
+    JsonOption,
+    RetriesOption,
+    SeedOption,
+    SetOption,
+    StoreOption,
+    bar,
+    console,
+    parse_settings,
+    print_json,
+    table,
+)
 from agent_gym.evaluation import evaluate as run_evaluation
 from agent_gym.policies import load
 
@@ -20,12 +32,14 @@ def evaluate(
     episodes: Annotated[int | None, typer.Option(help="How many episodes; 200, or every task of --tasks once.", min=1)] = None,
     tasks: Annotated[str | None, typer.Option(help="Families or task ids, with commas between, or a file of them.")] = None,
     seed: SeedOption = 0,
+    faults: FaultsOption = None,
+    retries: RetriesOption = None,
     settings: SetOption = None,
     store: StoreOption = Path("runs/store"),
     as_json: JsonOption = False,
 ) -> None:
     """Measure a policy, with intervals, by family."""
-    keywords = parse_settings(settings)
+    keywords = parse_settings(settings, faults=faults, retries=retries)
     made = gymnasium.make(env_id, interface="text", disable_env_checker=True, **{"split": split, **keywords})
     try:
         with bar(f"{policy} on {env_id}") as progress:
@@ -46,6 +60,11 @@ def evaluate(
         print_json(result)
         return
     table(f"{result['policy']} on {env_id}, {result['split']} split, seed {seed}", _COLUMNS, summary_rows(result))
+    if any(_troubles(result)):
+        kinds = [name.replace("_", " ") for name in result["retry_safety"]]
+        parts = {**result["by_task_type"], "all": result}.items()
+        rows = [[name, *("–" if figure is None else figure for figure in _troubles(part))] for name, part in parts]
+        table("failures, and how they were dealt with, per episode", ["task type", "faults", "retries", *kinds], rows)
     if result["success_macro_ci95"] is not None:
         low, high = result["success_macro_ci95"]
         console.print(f"mean over families {result['success_macro']:.3f} (95 % interval {low:.3f} to {high:.3f}); recorded in {store}")
@@ -57,6 +76,10 @@ _COLUMNS = ["task type", "episodes", "success", "95 % interval", "turns", "inval
 def summary_rows(result: dict[str, Any]) -> list[list[Any]]:
     """The rows of a table: every family, then all."""
     return [_row(name, part) for name, part in {**result["by_task_type"], "all": result}.items()]
+
+
+def _troubles(part: dict[str, Any]) -> list[float | None]:
+    return [part["faults_mean"], part["retries_mean"], *part["retry_safety"].values()]
 
 
 def _row(name: str, part: dict[str, Any]) -> list[Any]:

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import orjson
 import typer
@@ -17,11 +17,14 @@ from rich.table import Table
 from agent_gym.errors import ConfigurationError
 
 __all__ = [
+    "FaultsOption",
     "JsonOption",
+    "RetriesOption",
     "SeedOption",
     "SetOption",
     "StoreOption",
     "bar",
+    "broad_console",
     "console",
     "parse_settings",
     "print_json",
@@ -39,23 +42,38 @@ SeedOption = Annotated[int, typer.Option(help="Seed of everything that is drawn.
 SetOption = Annotated[
     list[str] | None, typer.Option("--set", metavar="KEY=JSON", help="A keyword of the environment, such as --set 'families=[\"cancel\"]'.")
 ]
+FaultsOption = Annotated[
+    float | None,
+    typer.Option(help="Share of calls of remote tools into which a fault is injected; short for --set faults=….", min=0, max=1),
+]
+RetriesOption = Annotated[
+    Literal["gateway", "agent"] | None,
+    typer.Option(help="Who retries a call that failed in passing; short for --set retries=….", show_default=False),
+]
 StoreOption = Annotated[
     Path,
     typer.Option(help="Folder of the trajectory store.", envvar="AGENT_GYM_STORE"),
 ]
 
 
-def parse_settings(settings: Sequence[str] | None) -> dict[str, Any]:
+def parse_settings(settings: Sequence[str] | None, **options: Any) -> dict[str, Any]:
     """Reads ``KEY=JSON`` pairs; a value that is no JSON is taken as text.
 
+    Args:
+        settings: The pairs.
+        **options: Keywords that have an option of their own; None is left out.
+
     Raises:
-        ConfigurationError: A pair without ``=``.
+        ConfigurationError: A pair without ``=``, or a keyword that was also given by its own option.
     """
-    parsed: dict[str, Any] = {}
+    parsed = {key: value for key, value in options.items() if value is not None}
+    own = frozenset(parsed)
     for setting in settings or ():
         key, equals, value = setting.partition("=")
         if not equals or not key:
             raise ConfigurationError(f"--set {setting!r}: write KEY=JSON")
+        if key in own:
+            raise ConfigurationError(f"--set {setting!r}: already given by --{key}")
         try:
             parsed[key] = json.loads(value)
         except json.JSONDecodeError:
@@ -69,6 +87,11 @@ def print_json(value: Any) -> None:
     sys.stdout.buffer.flush()
 
 
+def broad_console() -> Console:
+    """For figures that need room: where stdout is no terminal, lines may be longer than a terminal's."""
+    return console if console.is_terminal else Console(width=int(os.environ.get("COLUMNS", "140")))
+
+
 def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
     """A table on stdout; numbers stand right."""
     shown = Table(title=title, title_justify="left", box=None, pad_edge=False, header_style="bold")
@@ -77,7 +100,7 @@ def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> 
         shown.add_column(column, justify="right" if numeric else "left", overflow="fold")
     for row in rows:
         shown.add_row(*(f"{cell:.3f}" if isinstance(cell, float) else str(cell) for cell in row))
-    (console if console.is_terminal else Console(width=int(os.environ.get("COLUMNS", "140")))).print(shown)
+    broad_console().print(shown)
 
 
 @contextmanager

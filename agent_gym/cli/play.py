@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from agent_gym.cli.output import SeedOption, SetOption, StoreOption, console, parse_settings
+from agent_gym.cli.output import FaultsOption, RetriesOption, SeedOption, SetOption, StoreOption, console, parse_settings
 from agent_gym.play import play as run_play
 
 __all__ = ["play"]
@@ -21,6 +21,8 @@ def play(
         str | None, typer.Option("--tasks", "--task", help="Families or task ids, with commas between, or a file of them.")
     ] = None,
     seed: SeedOption = 0,
+    faults: FaultsOption = None,
+    retries: RetriesOption = None,
     settings: SetOption = None,
     store: StoreOption = Path("runs/store"),
     record: Annotated[bool, typer.Option("--record/--no-record", help="Keep the episodes in the store, with source human.")] = True,
@@ -35,7 +37,7 @@ def play(
         episodes=episodes,
         tasks=tasks,
         seed=seed,
-        env_kwargs=parse_settings(settings),
+        env_kwargs=parse_settings(settings, faults=faults, retries=retries),
         store=store if record else None,
         console=console if console.is_terminal else Console(width=int(os.environ.get("COLUMNS", "100"))),
     )

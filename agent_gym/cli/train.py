@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from agent_gym.baselines.sb3 import TrainConfig
-from agent_gym.cli.output import JsonOption, SetOption, StoreOption, console, parse_settings, print_json
+from agent_gym.cli.output import FaultsOption, JsonOption, RetriesOption, SetOption, StoreOption, console, parse_settings, print_json
 from agent_gym.trajectories import TrajectoryStore
 
 __all__ = ["train"]
@@ -21,6 +21,8 @@ def train(
     env_id: Annotated[str, typer.Argument(help="An environment's id, such as AgentBase/ToolTask-v0.")],
     folder: Annotated[Path | None, typer.Option(help="The run's folder; runs/train/<id>-seed<seed> by default.")] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on from the folder's newest checkpoint, if there is one.")] = False,
+    faults: FaultsOption = None,
+    retries: RetriesOption = None,
     settings: SetOption = None,
     store: StoreOption = Path("runs/store"),
     quiet: Annotated[bool, typer.Option("--quiet", help="No progress bar.")] = False,
@@ -28,7 +30,7 @@ def train(
     **options: Any,
 ) -> None:
     """Train a policy: clone oracle demonstrations, then PPO on the outcome reward. Every episode is recorded."""
-    config = TrainConfig(env_id=env_id, env_kwargs=parse_settings(settings), **options)
+    config = TrainConfig(env_id=env_id, env_kwargs=parse_settings(settings, faults=faults, retries=retries), **options)
     from agent_gym.baselines.sb3 import train as run_training  # torch is loaded for this command alone
 
     folder = folder or Path("runs/train") / f"{env_id.rpartition('/')[2]}-seed{config.seed}"

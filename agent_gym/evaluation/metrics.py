@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from agent_gym.evaluation.intervals import bootstrap_macro, wilson
+from agent_gym.gateway.safety import RETRY_SAFETY
 
 __all__ = ["summarize"]
 
@@ -27,6 +28,8 @@ def summarize(rows: Sequence[Row], *, seed: int = 0) -> dict[str, Any]:
         ``success_macro`` (mean of the task types' rates) and ``success_macro_ci95`` (bootstrap stratified by task type),
         ``reward_mean`` and ``turns_mean`` (over valid episodes), ``invalid_action_rate`` (invalid actions ÷ actions of valid
         episodes), ``tool_success_rate`` (calls with final status ok, empty or degraded ÷ calls, closing tools left out),
+        ``retries_mean`` (the gateway's attempts beyond the first of each call) and ``faults_mean`` (faults injected), both per valid
+        episode, ``retry_safety`` (each of `RETRY_SAFETY`'s counts, the mean over valid episodes where it is known),
         ``infra_errors``, and ``by_task_type``: the same for each type, without the macro average.
     """
     types: dict[str, list[Row]] = {}
@@ -55,6 +58,9 @@ def _figures(rows: Sequence[Row]) -> dict[str, Any]:
         "turns_mean": _ratio(turns, len(valid)),
         "invalid_action_rate": _ratio(_total(valid, "n_invalid_actions"), turns),
         "tool_success_rate": _ratio(calls - _total(valid, "n_tool_failures"), calls),
+        "retries_mean": _ratio(_total(valid, "n_retries"), len(valid)),
+        "faults_mean": _mean([row["n_faults"] for row in valid]),
+        "retry_safety": _retry_safety(valid),
         "infra_errors": sum(row["outcome"] == "infra_error" for row in rows),
     }
 
@@ -66,6 +72,16 @@ def _valid(rows: Sequence[Row]) -> list[Row]:
 def _successes(rows: Sequence[Row]) -> tuple[int, int]:
     known = [row["success"] for row in _valid(rows) if row["success"] is not None]
     return sum(known), len(known)
+
+
+def _retry_safety(rows: Sequence[Row]) -> dict[str, float | None]:
+    known = [{part["name"]: part["count"] for part in row["retry_safety"]} for row in rows if row["retry_safety"] is not None]
+    return {name: _mean([counts.get(name, 0) for counts in known]) for name in RETRY_SAFETY}
+
+
+def _mean(counts: Sequence[int | None]) -> float | None:
+    known = [count for count in counts if count is not None]
+    return _ratio(sum(known), len(known))
 
 
 def _total(rows: Sequence[Row], column: str) -> int:

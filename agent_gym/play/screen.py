@@ -17,7 +17,7 @@ from agent_gym.core.tool import CALL_FAILED, ToolSpec
 from agent_gym.play.game import Game
 from agent_gym.play.moves import COMMANDS, signature
 
-__all__ = ["Screen"]
+__all__ = ["Screen", "printable"]
 
 _FEW = 12
 """So many choices are listed after each step; more are listed when they are asked for."""
@@ -73,9 +73,9 @@ class Screen:
 
     def rules(self, game: Game) -> None:
         """The goal and the rules."""
-        self._headed("Goal", Text(_safe(game.task.goal.strip()), style="bold"))
+        self._headed("Goal", Text(printable(game.task.goal.strip()), style="bold"))
         if game.data["rules"]:
-            self._headed("Rules", Text(_safe(game.data["rules"])))
+            self._headed("Rules", Text(printable(game.data["rules"])))
 
     def hint(self, game: Game) -> None:
         """What can be typed now: the choices where they are few, else how many there are."""
@@ -95,7 +95,7 @@ class Screen:
     def tools(self, game: Game) -> None:
         """Every tool in full."""
         for spec in game.tools:
-            self._headed(signature(spec), Group(Text(_safe(spec.description)), *_parameters(spec)))
+            self._headed(signature(spec), Group(Text(printable(spec.description)), *_parameters(spec)))
 
     def help(self, game: Game) -> None:
         """What can be typed."""
@@ -125,10 +125,10 @@ class Screen:
         facts.append((Text("reward", style="dim"), Text(reward + (f" (last step: {parts})" if parts else ""))))
         facts.append((Text("steps", style="dim"), Text(f"{record.step} of {record.task.max_steps}")))
         if record.error:
-            facts.append((Text("error", style="dim"), Text(_safe(record.error))))
+            facts.append((Text("error", style="dim"), Text(printable(record.error))))
         if record.checks:
             checks = [
-                (Text("passed", style="green") if c.passed else Text("FAILED", style="bold red"), Text(c.name), Text(_safe(c.detail)))
+                (Text("passed", style="green") if c.passed else Text("FAILED", style="bold red"), Text(c.name), Text(printable(c.detail)))
                 for c in record.checks
             ]
             facts.append((Text("checks", style="dim"), _rows(checks)))
@@ -142,16 +142,16 @@ class Screen:
 
     def say(self, text: str) -> None:
         """A remark."""
-        self._console.print(Text(_safe(text), style="dim"), soft_wrap=True)
+        self._console.print(Text(printable(text), style="dim"), soft_wrap=True)
 
     def complain(self, text: str) -> None:
         """What is wrong with what was typed."""
-        self._console.print(Text("not done: ", style="bold red").append(_safe(text), style="not bold default"), soft_wrap=True)
+        self._console.print(Text("not done: ", style="bold red").append(printable(text), style="not bold default"), soft_wrap=True)
 
     def _view(self, game: Game) -> None:
         if game.view:
             self._console.print()
-            self._console.print(Text(_safe(game.view)), soft_wrap=True)
+            self._console.print(Text(printable(game.view)), soft_wrap=True)
 
     def _rule(self, title: str, style: str = "bold") -> None:
         self._console.print()
@@ -166,14 +166,14 @@ class Screen:
         self._console.print(Padding(content, (0, 0, 0, 2), expand=False))
 
 
-def _safe(text: str) -> str:
+def printable(text: str) -> str:
     """Text without control characters, which a terminal would obey."""
     return _CONTROL.sub(lambda found: f"\\x{ord(found[0]):02x}", text).encode(errors="backslashreplace").decode()
 
 
 def _line(text: str) -> Text:
     """Text that is cut at the end of the line."""
-    return Text(_safe(text), no_wrap=True, overflow="ellipsis")
+    return Text(printable(text), no_wrap=True, overflow="ellipsis")
 
 
 def _rows(rows: Iterable[tuple[RenderableType, ...]]) -> Table:
@@ -187,8 +187,10 @@ def _facts(value: Any) -> RenderableType:
     """A JSON value for people: objects as lines, lists of objects as tables where these are flat."""
     if isinstance(value, Mapping) and value:
         nested = {key: part for key, part in value.items() if _nests(part)}
-        flat = _rows((Text(_safe(key), style="dim"), _facts(part)) for key, part in value.items() if key not in nested)
-        below = [part for key, inner in nested.items() for part in (Text(_safe(key), style="dim"), Padding(_facts(inner), (0, 0, 0, 2)))]
+        flat = _rows((Text(printable(key), style="dim"), _facts(part)) for key, part in value.items() if key not in nested)
+        below = [
+            part for key, inner in nested.items() for part in (Text(printable(key), style="dim"), Padding(_facts(inner), (0, 0, 0, 2)))
+        ]
         return Group(*([flat] if len(nested) < len(value) else []), *below)
     if isinstance(value, list) and _nests(value):
         if any(not isinstance(part, Mapping) or any(map(_nests, part.values())) for part in value):
@@ -196,7 +198,7 @@ def _facts(value: Any) -> RenderableType:
         listed = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
         columns = dict.fromkeys(key for part in value for key in part)
         for column in columns:
-            listed.add_column(Text(_safe(column)), overflow="fold")
+            listed.add_column(Text(printable(column)), overflow="fold")
         for part in value:
             listed.add_row(*(Text(_inline(part[column]) if column in part else "") for column in columns))
         return listed
@@ -212,10 +214,10 @@ def _nests(value: Any) -> bool:
 
 def _inline(value: Any) -> str:
     if isinstance(value, str):
-        return _safe(value)
+        return printable(value)
     if isinstance(value, list):
         return ", ".join(map(_inline, value)) or "none"
-    return _safe(dumps(value).decode())
+    return printable(dumps(value).decode())
 
 
 def _parameters(spec: ToolSpec) -> list[RenderableType]:
@@ -229,16 +231,17 @@ def _parameters(spec: ToolSpec) -> list[RenderableType]:
         if schema.get("description"):
             told.append(str(schema["description"]))
         told += [f"{key} {_inline(value)}" for key, value in rest.items()]
-        rows.append((Text(name, style="cyan"), Text(_safe("; ".join(told)))))
+        rows.append((Text(name, style="cyan"), Text(printable("; ".join(told)))))
     return [_rows(rows)] if rows else []
 
 
 def _change(change: Change) -> Text:
-    head = Text(_safe(f"{change.where} {change.key}"), style="cyan")
+    head = Text(printable(f"{change.where} {change.key}"), style="cyan")
     before, after = change.before, change.after
     if isinstance(before, str) and isinstance(after, str):
         return head.append(
-            _safe("\n" + "\n".join(list(difflib.unified_diff(before.splitlines(), after.splitlines(), lineterm="", n=1))[2:])), "default"
+            printable("\n" + "\n".join(list(difflib.unified_diff(before.splitlines(), after.splitlines(), lineterm="", n=1))[2:])),
+            "default",
         )
     if isinstance(before, Mapping) and isinstance(after, Mapping):
         keys = [key for key in dict.fromkeys([*before, *after]) if before.get(key) != after.get(key)]

@@ -36,13 +36,13 @@ def query(root: Path, sql: str, parameters: Iterable[Any] = (), run_id: str | No
                 f"CAST({field.name} AS TIMESTAMP) AS {field.name}" for field in schema if str(field.type).startswith("timestamp")
             )
             shown = f"* REPLACE ({times})" if times else "*"
+            connection.register(f"no_{table}", schema.append(_RUN_ID).empty_table())
+            source = f"no_{table}"
             if parts:
                 files = ", ".join("'" + str(part).replace("'", "''") + "'" for part in parts)
                 options = "hive_partitioning = true, hive_types_autocast = false, union_by_name = true"
-                source = f"read_parquet([{files}], {options})"
-            else:
-                connection.register(f"no_{table}", schema.append(_RUN_ID).empty_table())
-                source = f"no_{table}"
+                # the empty table adds the columns that files of an older schema lack
+                source = f"(FROM {source} UNION ALL BY NAME FROM read_parquet([{files}], {options}))"
             try:
                 connection.execute(f"CREATE VIEW {table} AS SELECT {shown} FROM {source}")
             except duckdb.Error as error:

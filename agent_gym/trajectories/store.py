@@ -35,6 +35,17 @@ __all__ = ["Run", "TrajectoryStore", "versions"]
 
 _FORMAT = 1
 _RUN_ID_LENGTH = len("20261129-224315-123456")
+_CALLS = """
+WITH found AS (
+    SELECT run_id, episode_id, step, call_index, attempt, task_id, env_id, policy_id, started_at
+    FROM tool_calls JOIN episodes USING (run_id, episode_id)
+    WHERE {condition}
+    ORDER BY started_at DESC, episode_id DESC, step DESC, call_index DESC, attempt DESC {newest}
+)
+SELECT tool_calls.*, task_id, env_id, policy_id FROM found JOIN tool_calls USING (run_id, episode_id, step, call_index, attempt)
+ORDER BY started_at, episode_id, step, call_index, attempt
+"""
+"""First which calls, by narrow columns, and then all about those: arguments and results of all others are never read."""
 
 
 @dataclass(frozen=True)
@@ -205,11 +216,46 @@ class TrajectoryStore:
         """
         yield from self._of("tool_calls", episode_id, "step, call_index, attempt")
 
+    def calls(
+        self,
+        limit: int | None = None,
+        *,
+        task_id: str | None = None,
+        episode_id: str | None = None,
+        step: int | None = None,
+        status: str | None = None,
+        tool: str | None = None,
+        run_id: str | None = None,
+    ) -> list[dict[str, Any]]:
+        """Rows of ``tool_calls`` with the ``task_id``, ``env_id`` and ``policy_id`` of their episodes, the oldest first.
+
+        Args:
+            limit: The newest so many.
+            task_id: Only this task's.
+            episode_id: Only this episode's.
+            step: Only those of this step.
+            status: Only attempts with this status.
+            tool: Only calls of this tool.
+            run_id: Only this run's.
+
+        Raises:
+            StoreError: A file cannot be read.
+        """
+        wanted = {"task_id": task_id, "episode_id": episode_id, "step": step, "status": status, "tool": tool}
+        given = {column: value for column, value in wanted.items() if value is not None}
+        condition = " AND ".join(f"{column} = ?" for column in given) or "true"
+        newest = "" if limit is None else f"LIMIT {int(limit)}"
+        if run_id is None and episode_id is not None:
+            run_id = self._run_of(episode_id)
+        return self._query(_CALLS.format(condition=condition, newest=newest), list(given.values()), run_id)
+
     def _of(self, table: str, episode_id: str, order: str) -> list[dict[str, Any]]:
+        return self._query(f"SELECT * FROM {table} WHERE episode_id = ? ORDER BY {order}", [episode_id], self._run_of(episode_id))
+
+    def _run_of(self, episode_id: str) -> str | None:
+        """The run that an episode's id names, if there is such a run."""
         run_id = episode_id[:_RUN_ID_LENGTH]
-        if not (self.path / "_meta" / "runs" / f"{run_id}.json").is_file():
-            run_id = ""
-        return self._query(f"SELECT * FROM {table} WHERE episode_id = ? ORDER BY {order}", [episode_id], run_id or None)
+        return run_id if (self.path / "_meta" / "runs" / f"{run_id}.json").is_file() else None
 
     def _query(self, sql: str, parameters: list[Any] | None = None, run_id: str | None = None) -> list[dict[str, Any]]:
         from agent_gym.trajectories.query import query  # recording needs no DuckDB

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from agent_gym.evaluation import summarize, wilson
+from agent_gym.gateway.safety import RETRY_SAFETY
 
 
 def row(task_type: str | None, outcome: str, turns: int, calls: int = 0, failures: int = 0, invalid: int = 0) -> dict[str, Any]:
@@ -18,7 +19,14 @@ def row(task_type: str | None, outcome: str, turns: int, calls: int = 0, failure
         "n_tool_calls": calls,
         "n_tool_failures": failures,
         "n_invalid_actions": invalid,
+        "n_retries": 0,
+        "n_faults": 0,
+        "retry_safety": [],
     }
+
+
+NONE = dict.fromkeys(RETRY_SAFETY, 0.0)
+UNKNOWN = dict.fromkeys(RETRY_SAFETY)
 
 
 ROWS = [
@@ -45,6 +53,9 @@ def test_the_whole() -> None:
         "turns_mean",
         "invalid_action_rate",
         "tool_success_rate",
+        "retries_mean",
+        "faults_mean",
+        "retry_safety",
         "infra_errors",
         "by_task_type",
     ]
@@ -72,6 +83,9 @@ def test_by_task_type() -> None:
         "turns_mean": 5.0,
         "invalid_action_rate": 3 / 20,
         "tool_success_rate": 10 / 14,
+        "retries_mean": 0.0,
+        "faults_mean": 0.0,
+        "retry_safety": NONE,
         "infra_errors": 0,
     }
     assert (types["b"]["episodes"], types["b"]["success_rate"], types["b"]["infra_errors"]) == (3, 0.0, 1)
@@ -94,3 +108,27 @@ def test_an_unknown_success_is_neither() -> None:
     unknown = {**row("a", "truncated", 1), "success": None}
     assert summarize([unknown, row("a", "success", 1)])["success_rate"] == 1.0
     assert summarize([row(None, "infra_error", 0)])["by_task_type"]["unknown"]["infra_errors"] == 1
+
+
+def safety(**counts: int) -> list[dict[str, Any]]:
+    return [{"name": name, "count": count} for name, count in counts.items()]
+
+
+@pytest.mark.parametrize(
+    ("parts", "retries", "faults", "expected"),
+    [
+        ([{"n_retries": 3, "n_faults": 2, "retry_safety": safety(hammering=4)}, {}], 1.5, 1.0, {**NONE, "hammering": 2.0}),
+        ([{"retry_safety": safety(gave_up_early=1)}, {"retry_safety": safety(gave_up_early=1)}], 0.0, 0.0, {**NONE, "gave_up_early": 1.0}),
+        ([{"n_faults": None, "retry_safety": None}], 0.0, None, UNKNOWN),
+        ([{"n_faults": None, "retry_safety": None}, {"n_faults": 3}], 0.0, 3.0, NONE),
+        ([{"outcome": "infra_error", "n_retries": 9, "n_faults": 9, "retry_safety": safety(hammering=9)}, {}], 0.0, 0.0, NONE),
+        ([], None, None, UNKNOWN),
+    ],
+)
+def test_faults_and_how_they_were_dealt_with(
+    parts: list[dict[str, Any]], retries: float | None, faults: float | None, expected: dict[str, Any]
+) -> None:
+    got = summarize([{**row("a", "success", 1), **part} for part in parts])
+    assert (got["retries_mean"], got["faults_mean"], got["retry_safety"]) == (retries, faults, expected)
+    for part in got["by_task_type"].values():
+        assert part["retry_safety"] == expected
