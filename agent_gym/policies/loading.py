@@ -21,6 +21,7 @@ POLICIES = {
     "refuse-always": "agent_gym.policies.scripted:RefuseAlwaysPolicy",
     "spam": "agent_gym.policies.scripted:SpamPolicy",
     "oracle": "agent_gym.policies.scripted:OraclePolicy",
+    "oracle-fault-aware": "agent_gym.policies.scripted:FaultAwareOraclePolicy",
 }
 """The policies that need no file, by name."""
 

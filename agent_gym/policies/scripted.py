@@ -15,7 +15,7 @@ from agent_gym.interface import Interface
 from agent_gym.interface.candidates import Memory, Toolbox
 from agent_gym.policies.per_episode import PerEpisode
 
-__all__ = ["NoopPolicy", "OraclePolicy", "RandomActionPolicy", "RefuseAlwaysPolicy", "SpamPolicy"]
+__all__ = ["FaultAwareOraclePolicy", "NoopPolicy", "OraclePolicy", "RandomActionPolicy", "RefuseAlwaysPolicy", "SpamPolicy"]
 
 
 def _interface(env: gymnasium.Env[Any, Any]) -> Interface:
@@ -149,5 +149,22 @@ class OraclePolicy(Policy):
         for episode_id, observation in batch:
             seen = self._seen[episode_id]
             seen.append(observation)
-            decisions.append(Decision(self._env.oracle(seen)))
+            decisions.append(Decision(self._asked(seen)))
         return decisions
+
+    def _asked(self, seen: Sequence[Mapping[str, Any]]) -> ToolCall:
+        return self._env.oracle(seen)
+
+
+class FaultAwareOraclePolicy(OraclePolicy):
+    """Does what the environment's careful oracle says: it waits, asks again, and looks whether what it wrote is there.
+
+    Args:
+        env: As for `OraclePolicy`.
+        seed: Not used.
+    """
+
+    name = "oracle-fault-aware"
+
+    def _asked(self, seen: Sequence[Mapping[str, Any]]) -> ToolCall:
+        return self._env.careful_oracle(seen)

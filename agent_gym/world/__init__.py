@@ -1,5 +1,6 @@
 """The World engine: a small business in an in-memory database, its operations, its tasks, and the doors into it."""
 
+from agent_gym.world.careful import careful_call
 from agent_gym.world.doors import WorldSession
 from agent_gym.world.kind import Draft, Family, WorldKind
 from agent_gym.world.operations import Conflict, DeadlinePassed, NotFound, Operation, OperationFailed, carry_out
@@ -29,6 +30,7 @@ __all__ = [
     "WorldKind",
     "WorldSession",
     "WorldTaskSet",
+    "careful_call",
     "carry_out",
     "next_call",
 ]

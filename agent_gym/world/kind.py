@@ -75,6 +75,7 @@ class WorldKind:
         families: Its families of tasks by name.
         tasks: How many tasks a family has, by split.
         bases: How many base databases there are, by split; none is in two splits.
+        verified_by: By operation that writes, the one that reads the record it changes, so that whether it happened can be told.
         oracle: From a goal's words to the script that solves it by what it observes; None for words it cannot read.
         site: The module of its web site by name, so that the tool door need not load it; nothing where it has none. The module has
             ``application(operate)``, which gives a WSGI application whose every fact and every change comes from
@@ -92,6 +93,7 @@ class WorldKind:
     tasks: Mapping[str, int]
     bases: Mapping[str, int]
     oracle: Callable[[str], Script | None]
+    verified_by: Mapping[str, str] = field(default_factory=dict)
     site: str = ""
 
     @cached_property

@@ -8,7 +8,11 @@ A script is a generator that yields the calls it wants and is sent their results
         yield ToolCall("finish")
 
 `next_call` runs it from its beginning over everything that has happened, whoever caused it: a wish that was already fulfilled is
-answered from there, the first that was not is the next call. So it can take over at any moment and remembers nothing.
+answered from there, the first that was not is the next call. So it can take over at any moment and remembers nothing. It believes
+what it is told; `agent_gym.world.careful` follows the same scripts where answers may be wrong.
+
+A wish with an empty argument says that what the script looked for was in none of the answers. What a write answers is of no use to
+a script: what it wants to know it reads.
 """
 
 from collections.abc import Generator, Mapping, Sequence
@@ -16,12 +20,13 @@ from typing import Any
 
 from agent_gym.core import ToolCall
 
-__all__ = ["Result", "Script", "next_call"]
+__all__ = ["ANSWERED", "Result", "Script", "next_call"]
 
 Result = Mapping[str, Any]
 Script = Generator[ToolCall, Result, None]
 
-_ANSWERED = frozenset({"ok", "empty", "degraded"})
+ANSWERED = frozenset({"ok", "empty", "degraded"})
+"""The statuses of results that a script can go on with."""
 
 
 def next_call(script: Script, observations: Sequence[Mapping[str, Any]]) -> ToolCall:
@@ -37,7 +42,7 @@ def next_call(script: Script, observations: Sequence[Mapping[str, Any]]) -> Tool
     answers: dict[ToolCall, Result] = {}
     for observation in observations:
         last = observation["data"]["last"]
-        if last is not None and last["status"] in _ANSWERED:
+        if last is not None and last["status"] in ANSWERED:
             answers[ToolCall(last["tool"], last["arguments"])] = last["result"]
     try:
         wanted = next(script)

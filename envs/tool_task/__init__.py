@@ -7,7 +7,7 @@ from agent_gym.agent_env import AgentEnv
 from agent_gym.core import Session, Snapshot, Task, ToolCall
 from agent_gym.envs.worlds import load_worlds
 from agent_gym.errors import ConfigurationError
-from agent_gym.world import WorldTaskSet, next_call
+from agent_gym.world import Script, WorldKind, WorldTaskSet, careful_call, next_call
 
 __all__ = ["ToolTask"]
 
@@ -95,9 +95,18 @@ class ToolTask(AgentEnv):
 
     def oracle(self, observations: Sequence[Mapping[str, Any]]) -> ToolCall:
         """What a perfect agent would call next, from nothing but the observations since the reset."""
+        return next_call(self._script(observations)[1], observations)
+
+    def careful_oracle(self, observations: Sequence[Mapping[str, Any]]) -> ToolCall:
+        """What the oracle would call next if it expects calls to fail, lie and get lost; see `agent_gym.world.careful`."""
+        kind, script = self._script(observations)
+        waits = next((spec.parameters["properties"]["seconds"]["enum"] for spec in self.tools if spec.name == "wait"), ())
+        return careful_call(script, observations, kind.verified_by, waits)
+
+    def _script(self, observations: Sequence[Mapping[str, Any]]) -> tuple[WorldKind, Script]:
         goal = observations[0]["data"]["goal"]
         for kind in self._tasks.kinds.values():
             script = kind.oracle(goal)
             if script is not None:
-                return next_call(script, observations)
+                return kind, script
         raise ConfigurationError(f"no oracle can read the goal {goal!r}")

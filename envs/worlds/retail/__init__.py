@@ -49,6 +49,14 @@ RETAIL = WorldKind(
     tasks={"train": 2_000, "validation": 100, "test": 200, "synonyms": 100},
     bases={"train": 12, "validation": 4, "test": 6, "synonyms": 4},
     oracle=_oracle,
+    verified_by={
+        "cancel_order": "get_order",
+        "change_address": "get_order",
+        "exchange_item": "get_order",
+        "return_item": "get_order",
+        "add_to_cart": "get_cart",
+        "set_cart_quantity": "get_cart",
+    },
     site="agent_gym.envs.worlds.retail.site",
 )
 """The retail world."""

@@ -90,10 +90,9 @@ def _account(slots: Mapping[str, str]) -> Generator[ToolCall, Result, Result]:
     people = (yield ToolCall("find_users_by_name", {"name": slots["name"]}))["users"]
     if "domain" in slots:
         people = [person for person in people if f"@{slots['domain']}." in person["email"]]
-    user: Result = {}
     for person in people:
         user = yield ToolCall("get_user", {"user_id": person["user_id"]})
         places = user["addresses"]
         if all(key not in slots or any(place[key] == slots[key] for place in places) for key in ("zip", "city")):
-            break
-    return user
+            return user
+    return (yield ToolCall("get_user", {"user_id": ""}))
