@@ -292,7 +292,7 @@ class _Breaking(_SmallSession):
             raise InfrastructureError("planted")
         return super().digest()
 
-    def call(self, call: ToolCall, deadline: float, key: str = "") -> Any:
+    def call(self, call: ToolCall, deadline: float, key: str = "") -> Any:  # noqa: ARG002 - nothing here is remote
         gives: dict[str, Any] = {
             "set": ToolResult(status="ok", structured={"a": {1, 2}}),
             "surrogate": ToolResult(status="ok", content="bad \udce9"),

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable
 
-import jsonschema
+import jsonschema_rs
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -256,7 +256,7 @@ def test_any_tree_gives_a_snapshot_with_every_element_once_and_in_order(body: No
     snapshot["elements"] = [
         {key: list(value) if isinstance(value, tuple) else value for key, value in element.items()} for element in snapshot["elements"]
     ]
-    jsonschema.validate(snapshot | {"tabs": list(snapshot["tabs"]), "downloads": [], "notes": []}, SNAPSHOT_SCHEMA)
+    jsonschema_rs.validate(SNAPSHOT_SCHEMA, snapshot | {"tabs": list(snapshot["tabs"]), "downloads": [], "notes": []})
     assert describe(body, live, counting([]), str) == (text, found)
 
 

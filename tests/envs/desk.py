@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-import jsonschema
+import jsonschema_rs
 from lxml import html
 from werkzeug.test import Client, TestResponse
 
@@ -15,7 +15,7 @@ from agent_gym.envs.worlds.retail.site import application
 from agent_gym.world import World, carry_out
 
 BASE = build(11)
-VALIDATORS = {name: jsonschema.Draft202012Validator(dict(operation.spec.parameters)) for name, operation in RETAIL.operations.items()}
+VALIDATORS = {name: jsonschema_rs.Draft202012Validator(dict(operation.spec.parameters)) for name, operation in RETAIL.operations.items()}
 
 
 class Desk:

@@ -4,7 +4,7 @@ import json
 import math
 from typing import Any
 
-import jsonschema
+import jsonschema_rs
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -24,10 +24,10 @@ def world() -> Any:
 
 
 def call(world: World, tool: str, **arguments: Any) -> ToolResult:
-    jsonschema.validate(arguments, dict(RETAIL.operations[tool].spec.parameters))
+    jsonschema_rs.validate(dict(RETAIL.operations[tool].spec.parameters), arguments)
     result = carry_out(world, RETAIL.operations[tool], arguments, math.inf)
     if not result.failed:
-        jsonschema.validate(result.structured, dict(RETAIL.operations[tool].spec.output_schema or {}))
+        jsonschema_rs.validate(dict(RETAIL.operations[tool].spec.output_schema or {}), result.structured)
         assert json.loads(result.content) == result.structured
     return result
 
@@ -283,8 +283,8 @@ def test_whatever_is_called_goods_and_money_are_conserved(plan: list[tuple[str, 
 def test_every_tool_says_what_it_takes_gives_and_does() -> None:
     kinds = set()
     for spec in RETAIL.tools:
-        jsonschema.Draft202012Validator.check_schema(dict(spec.parameters))
-        jsonschema.Draft202012Validator.check_schema(dict(spec.output_schema or {}))
+        jsonschema_rs.meta.validate(dict(spec.parameters))
+        jsonschema_rs.meta.validate(dict(spec.output_schema or {}))
         assert spec.parameters["additionalProperties"] is False
         assert set(spec.annotations) == {"readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"}
         for name, schema in spec.parameters["properties"].items():
