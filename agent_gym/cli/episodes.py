@@ -3,14 +3,14 @@
 import itertools
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from textwrap import indent
 from typing import Annotated, Any
 
 import orjson
 import typer
-from rich.padding import Padding
 from rich.text import Text
 
-from agent_gym.cli.output import JsonOption, StoreOption, broad_console, print_json, table
+from agent_gym.cli.output import JsonOption, StoreOption, console, print_json, table
 from agent_gym.core.action import ToolCall
 from agent_gym.core.tool import CALL_FAILED, STATUSES
 from agent_gym.errors import unknown
@@ -71,22 +71,22 @@ def list_calls(
 
 
 def _show(title: str, rows: Iterable[Mapping[str, Any]]) -> None:
-    """One block an attempt, under a line for each episode. What agents and tools wrote cannot steer the terminal."""
-    console = broad_console()
-    console.print(Text(printable(title), style="italic"))
+    """One block an attempt, under a line for each episode. Long lines are left to the terminal, so that they can be copied."""
+
+    def line(*parts: tuple[str, str]) -> None:
+        console.print(Text.assemble(*((printable(text), style) for text, style in parts)), soft_wrap=True)
+
+    line((title, "italic"))
     for (episode_id, task_id), calls in itertools.groupby(rows, lambda row: (row["episode_id"], row["task_id"])):
-        console.print()
-        console.print(Text(printable(f"{episode_id}  {task_id or 'unknown task'}"), style="bold cyan"), soft_wrap=True)
+        line((f"\n{episode_id}  {task_id or 'unknown task'}", "bold cyan"))
         for row in calls:
-            call = ToolCall(row["tool"], row["arguments"])
-            console.print(Text.assemble((f"step {row['step']}, attempt {row['attempt']}  ", "dim"), printable(str(call))), soft_wrap=True)
-            style = "bold red" if row["status"] in CALL_FAILED else "bold green"
-            about = "".join(f"  {fact}" for fact in _facts(row))
-            console.print(Padding(Text.assemble((row["status"], style), (printable(about), "dim")), (0, 0, 0, 2), expand=False))
+            failed = row["status"] in CALL_FAILED
+            line((f"step {row['step']}, attempt {row['attempt']}  ", "dim"), (str(ToolCall(row["tool"], row["arguments"])), ""))
+            line((f"  {row['status']}", "bold red" if failed else "bold green"), ("".join(f"  {fact}" for fact in _facts(row)), "dim"))
             told = row["result"] or ("" if row["structured"] is None else orjson.dumps(row["structured"]).decode())
-            for text, look in ((told, ""), (row["error"], "dim red")):
+            for text, style in ((told, ""), (row["error"] or "", "dim red")):
                 if text:
-                    console.print(Padding(Text(printable(text.rstrip()), style=look), (0, 0, 0, 2), expand=False))
+                    line((indent(text.rstrip(), "  "), style))
 
 
 def _facts(row: Mapping[str, Any]) -> Iterable[str]:

@@ -24,7 +24,6 @@ __all__ = [
     "SetOption",
     "StoreOption",
     "bar",
-    "broad_console",
     "console",
     "parse_settings",
     "print_json",
@@ -87,11 +86,6 @@ def print_json(value: Any) -> None:
     sys.stdout.buffer.flush()
 
 
-def broad_console() -> Console:
-    """For figures that need room: where stdout is no terminal, lines may be longer than a terminal's."""
-    return console if console.is_terminal else Console(width=int(os.environ.get("COLUMNS", "140")))
-
-
 def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
     """A table on stdout; numbers stand right."""
     shown = Table(title=title, title_justify="left", box=None, pad_edge=False, header_style="bold")
@@ -100,7 +94,7 @@ def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> 
         shown.add_column(column, justify="right" if numeric else "left", overflow="fold")
     for row in rows:
         shown.add_row(*(f"{cell:.3f}" if isinstance(cell, float) else str(cell) for cell in row))
-    broad_console().print(shown)
+    (console if console.is_terminal else Console(width=int(os.environ.get("COLUMNS", "140")))).print(shown)
 
 
 @contextmanager
