@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from agent_gym.core import ToolCall
+from agent_gym.core.canonical import dumps
 from agent_gym.world.scripts import ANSWERED, Result, Script
 
 __all__ = ["careful_call"]
@@ -55,7 +56,8 @@ def _pause(history: Sequence[Last], waits: Sequence[float]) -> ToolCall | None:
     failures, pauses, waited, due = 0, 0, 0, None
     for last in history:
         if last["tool"] == _WAIT:
-            failures, pauses, waited = 0, pauses + 1, waited + last["arguments"].get("seconds", 0)
+            if last["status"] == "ok":
+                failures, pauses, waited = 0, pauses + 1, waited + last["arguments"]["seconds"]
         elif last["status"] in _TRANSIENT:
             failures, waited, due = failures + 1, 0, last.get("retry_after_s")
         else:
@@ -118,7 +120,9 @@ class _Memory:
             if write.look == call:
                 write.looks += 1
                 write.done |= _differ(write.before, answer)
-        self._answers[call] = answer
+        known = self._answers.get(call)
+        if known is None or _differ(known, answer) or len(dumps(known)) <= len(dumps(answer)):
+            self._answers[call] = answer  # else the same again, with a part of it missing
         self._asked[call] = self._asked.get(call, 0) + 1
 
     def _tried(self, call: ToolCall, status: str) -> None:
@@ -153,8 +157,10 @@ class _Memory:
                         return write.next_call(wanted)
                     wanted = script.send({})
                 elif wanted in self._answers:
-                    sources.append(wanted)
-                    wanted = script.send(self._answers[wanted])
+                    answer = self._answers[wanted]
+                    if any(isinstance(part, list) for part in answer.values()):  # such an answer can be incomplete
+                        sources.append(wanted)
+                    wanted = script.send(answer)
                 else:
                     return wanted
         except StopIteration:

@@ -39,11 +39,11 @@ class Demonstrations:
 def demonstrate(
     env: gymnasium.Env[Any, Any], episodes: int, *, seed: int, gamma: float, progress: Callable[[], None] = lambda: None
 ) -> Demonstrations:
-    """Plays oracle episodes through the array interface.
+    """Plays oracle episodes through the array interface. Where faults are injected it is the careful oracle that plays.
 
     Args:
         env: An environment with the array interface; it draws the tasks.
-        episodes: How many, from 1.
+        episodes: How many, from 1. Where faults are injected, those that bad luck makes too long are left out.
         seed: Root of the draw.
         gamma: Discount of the returns.
         progress: Called after each episode.
@@ -54,6 +54,7 @@ def demonstrate(
     observations: list[dict[str, NDArray[Any]]] = []
     actions: list[int] = []
     returns: list[float] = []
+    kept = 0
     for number in range(episodes):
         observation, _ = env.reset(seed=derive_seed("demonstrate", seed) if number == 0 else None)
         rich = [env.unwrapped.observation.to_dict()]  # type: ignore[attr-defined]
@@ -68,12 +69,18 @@ def demonstrate(
             rewards.append(float(reward))
             rich.append(env.unwrapped.observation.to_dict())  # type: ignore[attr-defined]
             done = terminated or truncated
-        if not info.get("success"):
+        if info.get("success"):
+            returns += _discounted(rewards, gamma)
+            kept += 1
+        elif env.unwrapped.faulty:  # type: ignore[attr-defined]
+            del observations[len(returns) :], actions[len(returns) :]
+        else:
             raise ConfigurationError(f"task {info['task_id']!r}: its oracle ends with {info['ending']!r}, so it shows nothing to clone")
-        returns += _discounted(rewards, gamma)
         progress()
+    if not kept:
+        raise ConfigurationError(f"under these faults the oracle solved none of {episodes} episodes, so there is nothing to clone")
     parts = {name: np.stack([observation[name] for observation in observations]) for name in observations[0]}
-    return Demonstrations(parts, np.array(actions, np.int64), np.array(returns, np.float32), episodes)
+    return Demonstrations(parts, np.array(actions, np.int64), np.array(returns, np.float32), kept)
 
 
 def clone(
@@ -128,7 +135,7 @@ def clone(
 
 def _index(interface: Any, rich: list[dict[str, Any]]) -> int:
     """Where the oracle's next call stands among the candidates."""
-    wanted: ToolCall = interface.oracle(rich)
+    wanted: ToolCall = interface.careful_oracle(rich) if interface.faulty else interface.oracle(rich)
     key = dumps(wanted.to_dict())
     for index, call in enumerate(interface.candidates):
         if call.name == wanted.name and dumps(call.to_dict()) == key:

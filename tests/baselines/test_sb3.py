@@ -154,6 +154,15 @@ def test_cloning_learns_what_is_shown() -> None:
     assert report["success_rate"] > 0.5
 
 
+def test_under_faults_the_careful_oracle_demonstrates() -> None:
+    shown = demonstrate(tool_task(retries="agent", faults=0.3), 20, seed=0, gamma=0.9)
+    assert 18 <= shown.episodes <= 20
+    assert len(shown.actions) == len(shown.returns) == len(shown.observations["text"])
+    assert len(shown.actions) > 7 * shown.episodes
+    with pytest.raises(ConfigurationError, match="solved none of 2 episodes"):
+        demonstrate(tool_task(faults={"rate": 1.0, "kinds": ["outage"]}), 2, seed=0, gamma=0.9)
+
+
 def test_a_call_that_is_no_candidate_names_the_task(monkeypatch: pytest.MonkeyPatch) -> None:
     env = small()
     monkeypatch.setattr(type(env.unwrapped), "oracle", lambda *_: ToolCall("look", {"room": 9}))
