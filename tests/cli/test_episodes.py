@@ -32,7 +32,7 @@ def printed(*arguments: str, store: Path) -> str:
 def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Two runs: one of two episodes, then one of one."""
     path = tmp_path_factory.mktemp("calls")
-    played = [
+    played: list[list[tuple[str, list[Any]]]] = [
         [("train/even/2", ["add(2)", "look()", "finish()"]), ("train/odd/3", ["crash()", "add('two')", "look()"])],
         [("train/even/4", [ToolCall("add", {"amount": 4}), ToolCall("fly", {"to": "\x9b2J\N{SNOWMAN}"})])],
     ]
@@ -134,7 +134,7 @@ def asked(command: str, *options: str, monkeypatch: pytest.MonkeyPatch) -> dict[
         given.update(keywords)
         raise _Asked
 
-    monkeypatch.setattr(evaluate.gymnasium, "make", stop)
+    monkeypatch.setattr(gymnasium, "make", stop)
     monkeypatch.setattr(play, "run_play", lambda *_, env_kwargs, **__: stop(**env_kwargs))
     monkeypatch.setattr(train, "TrainConfig", lambda *_, env_kwargs, **__: stop(**env_kwargs))
     names = {"eval": ["oracle", ENV_ID]}.get(command, [ENV_ID])
