@@ -94,11 +94,11 @@ class RetrySafety:
         return doubled
 
     def close(self, closing: ToolCall) -> None:
-        """Takes in the call that closes the episode."""
-        self.counts["unverified_outcomes"] += len(self._unknown)
+        """Takes in the call that closes the episode. If it closed nothing after all, the next one counts instead."""
+        self.counts["unverified_outcomes"] = len(self._unknown)
         left = self._unresolved
-        if left is not None and (closing.name in ("refuse", "hand_over") or left is self._last):
-            self.counts["gave_up_early"] += self._tries[left] < _PATIENCE
+        given_up = closing.name in ("refuse", "hand_over") or left is self._last
+        self.counts["gave_up_early"] = int(left is not None and given_up and self._tries[left] < _PATIENCE)
 
     def _writes(self, call: ToolCall, spec: ToolSpec | None, result: ToolResult, attempts: Sequence[CallRecord]) -> str:
         if spec is None or call.name == _WAIT:

@@ -186,6 +186,19 @@ def test_closing_on_a_passing_failure_is_giving_up_early(status: str, closing: s
     assert play(*[Made("look", status)] * 3, closing=closing)[0] == {}
 
 
+def test_a_closing_call_that_closed_nothing_is_not_counted_twice() -> None:
+    safety = RetrySafety()
+    call, lost = ToolCall("order", {"item": 1}), ToolResult(status="outcome_unknown")
+    safety.note(call, TOOLS["order"], lost, (), 0.0)
+    safety.close(ToolCall("finish", {"answer": 7}))
+    assert (safety.counts["unverified_outcomes"], safety.counts["gave_up_early"]) == (1, 1)
+    safety.close(ToolCall("finish"))
+    assert (safety.counts["unverified_outcomes"], safety.counts["gave_up_early"]) == (1, 1)
+    safety.note(ToolCall("look"), TOOLS["look"], ToolResult(status="ok"), (), 0.0)
+    safety.close(ToolCall("finish"))
+    assert set(safety.counts.values()) == {0}
+
+
 @pytest.mark.parametrize(
     ("script", "closing", "expected"),
     [

@@ -54,7 +54,8 @@ class Page(HTMLParser):
 
 def evaluation(policy: str, solved: dict[str, int], *, broken: int = 0) -> dict[str, Any]:
     """What ``agent-gym eval --json`` gives, for 40 episodes a family, of which so many were solved."""
-    base = {"reward_total": 0.0, "n_turns": 7, "n_invalid_actions": 1, "n_tool_calls": 6, "n_tool_failures": 2}
+    counts = {"n_turns": 7, "n_invalid_actions": 1, "n_tool_calls": 6, "n_tool_failures": 2, "n_retries": 0, "n_faults": 0}
+    base = {"reward_total": 0.0, "retry_safety": [], **counts}
     rows: list[dict[str, Any]] = [
         {**base, "task_type": family, "success": index < count, "outcome": "success" if index < count else "failure"}
         for family, count in solved.items()
