@@ -144,7 +144,7 @@ class Gateway:
             doubled = self.safety.note(call, spec, outcome.result, outcome.attempts, at)
             if doubled:
                 self._session.violation = self._session.violation or doubled
-        else:
+        elif not outcome.result.failed:
             self.safety.close(call)
         return outcome
 
@@ -174,7 +174,7 @@ class Gateway:
             duration_us=(time.monotonic_ns() - started) // 1_000,
             effect=spec.effect,
             error=error,
-            took_effect=not spec.read_only and not result.failed,
+            took_effect=handler is None and not spec.read_only and not result.failed,
         )
         return Outcome(result, (record,))
 
