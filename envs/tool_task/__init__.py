@@ -43,6 +43,7 @@ class ToolTask(AgentEnv):
     | return_item | order_id, item_id | changes |
     | add_to_cart | user_id, variant_id, quantity? | changes |
     | set_cart_quantity | line_id, quantity | changes |
+    | wait | seconds | virtual time passes; offered with ``faults`` or ``retries="agent"`` |
     | finish, refuse, hand_over | answer?; reason; reason | close the episode |
 
     ## Reward
