@@ -10,6 +10,7 @@ import heapq
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from math import log2
 from typing import NamedTuple, Protocol
 
 from agent_gym.errors import ConfigurationError, unknown
@@ -100,14 +101,15 @@ class Priority:
 class Shortest:
     """Shortest expected job first; a task is expected to take the mean of its family so far.
 
-    A family that was never measured is expected to take no time, so that it is tried, and measured, early. Expectations count in units
-    of the mean episode, so that aging means the same for episodes of milliseconds and of hours.
+    A family that was never measured is expected to take no time, so that it is tried, and measured, early. Age counts against the
+    logarithm of the expectation in mean episodes: it means the same for milliseconds and hours, and a very long job waits not much
+    longer than a long one.
 
-    Bound: as ``Priority``'s, for a task expected to take e mean episodes, with ⌈e / aging⌉ selections; while expectations stay as they
-    are.
+    Bound, while expectations stay as they are: as ``Priority``'s with ⌈log₂(1 + e) / aging⌉ selections, for a task that is expected to
+    take e mean episodes; that is 20 selections for each doubling.
 
     Args:
-        aging: How much one selection takes off a task's expectation, in mean episodes, above 0.
+        aging: What one selection takes off the logarithm, above 0.
     """
 
     def __init__(self, aging: float = 0.05) -> None:
@@ -117,7 +119,7 @@ class Shortest:
     def select(self, ready: Sequence[TaskState], k: int) -> Sequence[int]:
         """The k that are expected to end soonest, age counted; the older of two equals."""
         unit = self._measured.overall or 1.0
-        return _least(ready, k, lambda task: self._measured.expected(task, 0.0) / unit - self._aging * task.waited)
+        return _least(ready, k, lambda task: log2(1.0 + self._measured.expected(task, 0.0) / unit) - self._aging * task.waited)
 
     def note(self, task: TaskState, seconds: float) -> None:
         """Learns how long a family's episodes take."""
