@@ -1,0 +1,287 @@
+"""Keeps workers alive: deadlines, deaths, restarts with backoff, a circuit breaker, and answers that come too late.
+
+Whoever submits a request gets exactly one outcome for it, whatever happens to the worker, unless every worker is beyond help.
+"""
+
+import math
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from agent_gym.errors import ConfigurationError, InfrastructureError
+from agent_gym.runner.backends import Backend
+from agent_gym.runner.messages import Answer, Ask, Kind
+
+__all__ = ["Counters", "Deadlines", "Outcome", "Supervisor"]
+
+_BACKOFF_S = 0.1
+_LONGEST_BACKOFF_S = 5.0
+_AWAY_S = 1.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Deadlines:
+    """How long things may take.
+
+    Attributes:
+        make_s: Seconds for the constructor.
+        reset_s: Seconds for a reset.
+        step_s: Seconds for a step, and for a call of one of the environment's methods.
+
+    Raises:
+        ConfigurationError: One is not above 0.
+    """
+
+    make_s: float
+    reset_s: float
+    step_s: float
+
+    def __post_init__(self) -> None:
+        for name, value in vars(self).items():
+            if not value > 0:
+                raise ConfigurationError(f"{name.removesuffix('_s')}_timeout_s must be above 0, got {value!r}")
+
+    def of(self, kind: Kind) -> float:
+        """The seconds for one kind of ask."""
+        return {"make": self.make_s, "reset": self.reset_s}.get(kind, self.step_s)
+
+
+@dataclass
+class Counters:
+    """What has happened since the pool was made."""
+
+    steps: int = 0
+    """Steps that came back, faults not counted."""
+    resets: int = 0
+    """Resets that came back, faults not counted."""
+    episodes: int = 0
+    """Episodes that ended, by a fault or otherwise."""
+    faults: int = 0
+    """Deaths, deadlines passed, and exceptions of the environments."""
+    restarts: int = 0
+    """Workers started in place of others."""
+    late_answers: int = 0
+    """Answers to requests that had been given up."""
+
+
+class Outcome(NamedTuple):
+    """What became of a request.
+
+    Attributes:
+        slot: The slot.
+        request_id: The request's id.
+        kind: The request's kind.
+        value: As in `Answer`.
+        fault: What failed, or empty. (An exception in a ``call`` is no fault: it is the value.)
+        seconds: Time spent in the worker.
+        waited: Seconds from the request to its outcome.
+        error: The traceback of an exception in a ``call``, or empty.
+    """
+
+    slot: int
+    request_id: int
+    kind: Kind
+    value: Any = None
+    fault: str = ""
+    seconds: float = 0.0
+    waited: float = 0.0
+    error: str = ""
+
+
+@dataclass(slots=True)
+class _Slot:
+    up: bool = False
+    """Whether its worker has an environment."""
+    ask: Ask | None = None
+    """What its worker is doing."""
+    request: Ask | None = None
+    """What was submitted and has no outcome; sent once the worker is up."""
+    since: float = 0.0
+    """When that was submitted."""
+    due: float = -math.inf
+    """When something has to be done about it: a deadline, or the time to start a worker."""
+    failures: int = 0
+    """In a row, without a step that came back in between."""
+    lost: str = ""
+    """Why the episode that ran here is gone, if it is and nobody was told yet."""
+    retired: bool = False
+
+
+@dataclass
+class Supervisor:
+    """Runs requests on the workers of a backend.
+
+    Args:
+        backend: The backend.
+        num_envs: Slots.
+        factory: Makes an environment.
+        deadlines: How long things may take.
+        max_restarts: Failures in a row, without a successful step, that a slot survives.
+
+    Attributes:
+        counters: What has happened so far.
+        made: What the first worker said of its environment; None until then.
+    """
+
+    backend: Backend
+    num_envs: int
+    factory: Callable[[], Any]
+    deadlines: Deadlines
+    max_restarts: int = 5
+    counters: Counters = field(default_factory=Counters)
+    made: dict[str, Any] | None = None
+
+    def __post_init__(self) -> None:
+        self._slots = [_Slot() for _ in range(self.num_envs)]
+        self._outcomes: list[Outcome] = []
+        self._last_id = 0
+        self._first_fault = ""
+        self._due = -math.inf  # nothing is due before; may be too early, never too late
+        self._attended = time.monotonic()
+        self._look()
+
+    def submit(self, index: int, kind: Kind, payload: Any) -> int:
+        """Asks a slot that has nothing to do for something; as soon as its worker is up, it gets it.
+
+        Returns:
+            The request's id.
+
+        Raises:
+            TypeError: The payload cannot be passed to the worker; nothing was asked for.
+        """
+        slot = self._slots[index]
+        ask = Ask(self._next_id(), kind, payload)
+        if slot.retired or (slot.lost and kind == "step"):
+            self._outcomes.append(Outcome(index, ask.id, kind, fault=slot.lost))
+            return ask.id
+        if slot.up:
+            self._send(index, ask)
+        slot.request, slot.since = ask, time.monotonic()
+        if kind == "reset":
+            slot.lost = ""
+        return ask.id
+
+    def wait(self, timeout_s: float | None) -> list[Outcome]:
+        """Waits until something happens, at most ``timeout_s`` seconds (None: for ever), and sees to what is due.
+
+        Returns:
+            The outcomes there are; none at a timeout, or if what happened was none (a worker came up, say).
+
+        Raises:
+            InfrastructureError: No environment could be made at all.
+        """
+        now = time.monotonic()
+        if now - self._attended > _AWAY_S:  # nobody has listened meanwhile: workers may be stuck with answers, which are read first
+            self._due = max(self._due, now + _AWAY_S)
+        left = math.inf if timeout_s is None else timeout_s
+        left = 0.0 if self._outcomes else max(0.0, min(left, self._due - now))
+        for answer in self.backend.receive(None if left == math.inf else left):
+            self._take(answer)
+        self._attended = time.monotonic()
+        if self._attended >= self._due:
+            self._look()
+        if self.made is None and all(slot.failures for slot in self._slots):
+            raise InfrastructureError(f"no environment could be made; the first failure was:\n{self._first_fault}")
+        outcomes, self._outcomes = self._outcomes, []
+        return outcomes
+
+    def ready(self, index: int) -> bool:
+        """Whether the slot's worker is up."""
+        return self._slots[index].up
+
+    def failed(self, index: int) -> bool:
+        """Whether the slot has failed, so that a worker that is not up is one that is being replaced."""
+        return self._slots[index].failures > 0
+
+    def retired(self, index: int) -> bool:
+        """Whether the slot has failed too often and is given up."""
+        return self._slots[index].retired
+
+    def _next_id(self) -> int:
+        self._last_id += 1
+        return self._last_id
+
+    def _send(self, index: int, ask: Ask) -> None:
+        slot = self._slots[index]
+        self.backend.send(index, ask)
+        slot.ask, slot.due = ask, time.monotonic() + self.deadlines.of(ask.kind)
+        self._due = min(self._due, slot.due)
+
+    def _take(self, answer: Answer) -> None:
+        slot = self._slots[answer.slot]
+        if answer.kind == "died":
+            self._fail(answer.slot, answer.error)
+        elif slot.ask is None or slot.ask.id != answer.ask_id:
+            self.counters.late_answers += 1
+        elif answer.kind == "make":
+            self._made(answer)
+        elif answer.error and answer.kind != "call":
+            self._fail(answer.slot, f"{answer.kind}() raised an exception:\n{answer.error}", answer.seconds)
+        else:
+            if answer.kind == "step":
+                slot.failures = 0
+                self.counters.steps += 1
+            elif answer.kind == "reset":
+                self.counters.resets += 1
+            slot.ask, slot.due = None, math.inf
+            self._end(answer.slot, value=answer.value, seconds=answer.seconds, error=answer.error)
+
+    def _made(self, answer: Answer) -> None:
+        slot = self._slots[answer.slot]
+        if answer.error:
+            return self._fail(answer.slot, f"the environment's constructor raised an exception:\n{answer.error}")
+        slot.up, slot.ask, slot.due = True, None, math.inf
+        self.made = self.made or answer.value
+        if slot.request is not None:
+            try:
+                self._send(answer.slot, slot.request)
+            except TypeError as error:
+                self._end(answer.slot, fault=str(error))
+        return None
+
+    def _end(self, index: int, value: Any = None, fault: str = "", seconds: float = 0.0, error: str = "") -> None:
+        """Gives the slot's request its outcome."""
+        slot = self._slots[index]
+        request, slot.request = slot.request, None
+        assert request is not None
+        waited = time.monotonic() - slot.since
+        self._outcomes.append(Outcome(index, request.id, request.kind, value, fault, seconds, waited, error))
+
+    def _fail(self, index: int, fault: str, seconds: float = 0.0) -> None:
+        """Is rid of a slot's worker; a new one is started in a while, if there have not been too many."""
+        slot = self._slots[index]
+        self.backend.kill(index)
+        self.counters.faults += 1
+        self._first_fault = self._first_fault or fault
+        doing, slot.ask, slot.up = slot.ask, None, False
+        slot.failures += 1
+        slot.retired = slot.failures > self.max_restarts
+        slot.due = math.inf if slot.retired else time.monotonic() + min(_LONGEST_BACKOFF_S, _BACKOFF_S * 2 ** (slot.failures - 1))
+        self._due = min(self._due, slot.due)
+        if slot.request is None or doing is not slot.request:  # the worker was idle, or at its constructor
+            slot.lost = slot.lost or fault
+        if slot.request is not None and (doing is slot.request or slot.retired):
+            if slot.request.kind == "call":
+                slot.lost = fault
+            self._end(index, fault=fault, seconds=seconds)
+
+    def _look(self) -> None:
+        """Does what is due: starts workers, ends what takes too long."""
+        now = time.monotonic()
+        for index, slot in enumerate(self._slots):
+            if slot.due > now:
+                continue
+            if slot.ask is not None:
+                what = "the environment's constructor" if slot.ask.kind == "make" else f"{slot.ask.kind}()"
+                self._fail(index, f"{what} did not come back within {self.deadlines.of(slot.ask.kind):g} s")
+            else:
+                self._start(index)
+        self._due = min(slot.due for slot in self._slots)
+
+    def _start(self, index: int) -> None:
+        slot = self._slots[index]
+        self.counters.restarts += slot.failures > 0
+        slot.ask = Ask(self._next_id(), "make", self.factory)
+        slot.due = time.monotonic() + self.deadlines.make_s
+        self.backend.spawn(index, slot.ask)
