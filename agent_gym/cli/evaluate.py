@@ -67,7 +67,8 @@ def evaluate(
         table("failures, and how they were dealt with, per episode", ["task type", "faults", "retries", *kinds], rows)
     if result["success_macro_ci95"] is not None:
         low, high = result["success_macro_ci95"]
-        console.print(f"mean over families {result['success_macro']:.3f} (95 % interval {low:.3f} to {high:.3f}); recorded in {store}")
+        told = f"mean over families {result['success_macro']:.3f} (95 % interval {low:.3f} to {high:.3f}); recorded in {store}"
+        console.print(told, soft_wrap=True)
 
 
 _COLUMNS = ["task type", "episodes", "success", "95 % interval", "turns", "invalid actions", "tool calls ok", "infra errors"]

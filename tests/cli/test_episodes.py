@@ -173,7 +173,6 @@ def test_a_keyword_given_twice_is_an_error(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_eval_shows_how_failures_were_dealt_with_if_there_were_any(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("COLUMNS", "200")
     options = ["oracle", ENV_ID, "--set", 'families=["even"]', "--episodes", "2"]
     assert "retries" not in printed("eval", *options, store=tmp_path)
     result = json.loads(printed("eval", *options, "--json", store=tmp_path))
