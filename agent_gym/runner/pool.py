@@ -12,14 +12,13 @@ A slot is asked for one thing at a time and gives one row for it, whatever happe
             pool.send(policy(going), [row.env_id for row in going])
 """
 
+import builtins
 import operator
 import time
 import weakref
-from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import gymnasium
 from gymnasium.envs.registration import EnvSpec
@@ -27,37 +26,17 @@ from gymnasium.envs.registration import EnvSpec
 from agent_gym.core.seeding import derive_seed
 from agent_gym.errors import ConfigurationError, InfrastructureError
 from agent_gym.runner.backends import Backend, make_backend
-from agent_gym.runner.messages import Batch, Kind, Row, Usage
+from agent_gym.runner.episodes import Episodes
+from agent_gym.runner.messages import Batch, Usage
+from agent_gym.runner.monitor import Meter, PoolStats
 from agent_gym.runner.schedulers import Scheduler
-from agent_gym.runner.supervision import Counters, Deadlines, Outcome, Supervisor
+from agent_gym.runner.supervision import Counters, Deadlines, Supervisor
 from agent_gym.runner.tasks import TaskQueue, TaskReport
 from agent_gym.runner.worker import Factory
 
-if TYPE_CHECKING:
-    from agent_gym.runner.monitor import PoolStats
-
 __all__ = ["AsyncPool"]
 
-_RESET_TRIES = 3
-_RECENT = 10_000
-
-
-@dataclass(slots=True)
-class _Slot:
-    pending: Kind | None = None
-    """What it was asked for."""
-    running: bool = False
-    """Whether an episode waits for an action, or is about to."""
-    episode: int = -1
-    task_id: str | None = None
-    payload: Any = None
-    """Seed and options of the reset, for another try."""
-    tries: int = 0
-    observation: Any = None
-    """The last good one."""
-    seconds: float = 0.0
-    """Of the episode, in the worker."""
-    priority: float = 0.0
+_Env = str | EnvSpec | Callable[..., gymnasium.Env[Any, Any]]
 
 
 class AsyncPool:
@@ -72,7 +51,7 @@ class AsyncPool:
 
     Args:
         env: An id for ``gymnasium.make``, a spec, or a function that makes an environment (for ``backend="process"`` one that
-            cloudpickle can pickle).
+            cloudpickle can pickle); or a list of such, one a slot.
         num_envs: Slots, at least 1.
         backend: ``"thread"`` or ``"process"``.
         env_kwargs: Keywords for the environment.
@@ -88,8 +67,10 @@ class AsyncPool:
 
     Attributes:
         num_envs: Slots.
+        backend_name: The backend's name.
+        queue: The tasks, if it has any.
         counters: What has happened so far.
-        recent: The newest steps: (slot, seconds in the worker, seconds from the request to the answer's arrival).
+        meter: Times of what has happened lately.
 
     Raises:
         ConfigurationError: A keyword that does not fit.
@@ -97,7 +78,7 @@ class AsyncPool:
 
     def __init__(
         self,
-        env: str | EnvSpec | Callable[..., gymnasium.Env[Any, Any]],
+        env: _Env | Sequence[_Env],
         num_envs: int,
         *,
         backend: str = "thread",
@@ -114,25 +95,21 @@ class AsyncPool:
     ) -> None:
         if num_envs < 1:
             raise ConfigurationError(f"num_envs must be at least 1, got {num_envs!r}")
-        if not (isinstance(env, str | EnvSpec) or callable(env)):
-            raise ConfigurationError(f"env must be an id, an EnvSpec or a function that makes an environment, got {type(env).__name__}")
-        self.num_envs = num_envs
-        self.recent: deque[tuple[int, float, float]] = deque(maxlen=_RECENT)
-        self._queue = tasks if isinstance(tasks, TaskQueue) or tasks is None else TaskQueue(tasks, scheduler, requeues)
-        self._notes = {"stage": self._queue.stage} if self._queue is not None and self._queue.stage else {}
-        self._seed = seed
-        self._began = time.monotonic()
-        self._slots = [_Slot() for _ in range(num_envs)]
-        self._free = list(range(num_envs))  # slots that take a task next
-        self._ready: list[Row] = []
-        self._called: dict[int, Outcome] = {}
-        self._episodes = 0
-        self._outstanding = 0
+        envs: list[Any] = list(env) if isinstance(env, list | tuple) else [env] * num_envs
+        if len(envs) != num_envs:
+            raise ConfigurationError(f"{len(envs)} envs for {num_envs} slots")
+        if wrong := [given for given in envs if not (isinstance(given, str | EnvSpec) or callable(given))]:
+            raise ConfigurationError(f"env must be an id, an EnvSpec or a function that makes an environment, got {wrong[0]!r}")
         deadlines = Deadlines(make_s=make_timeout_s, reset_s=reset_timeout_s, step_s=step_timeout_s)
+        self.num_envs, self.backend_name = num_envs, backend
+        self.queue = tasks if isinstance(tasks, TaskQueue) or tasks is None else TaskQueue(tasks, scheduler, requeues)
+        self.meter = Meter(num_envs)
         self._backend: Backend = make_backend(backend, num_envs, workdir)
         self._end = weakref.finalize(self, self._backend.close, 2.0)  # a pool that nobody closes leaves nothing behind either
-        self._supervisor = Supervisor(self._backend, num_envs, Factory(env, dict(env_kwargs or {})), deadlines, max_restarts)
+        factories = [Factory(given, dict(env_kwargs or {})) for given in envs]
+        self._supervisor = Supervisor(self._backend, factories, deadlines, max_restarts)
         self.counters: Counters = self._supervisor.counters
+        self._episodes = Episodes(self._supervisor, self.queue, self.meter, seed)
 
     # What it runs.
 
@@ -181,7 +158,7 @@ class AsyncPool:
         ``starting`` and ``restarting``: its worker is not up. ``idle``: its episode waits for an action. ``busy``: it was asked for
         something. ``done``: it has no episode; reset it. ``retired``: it failed too often and is given up.
         """
-        return [self._state(env_id) for env_id in range(self.num_envs)]
+        return [self._episodes.state(env_id) for env_id in range(self.num_envs)]
 
     # Episodes and steps.
 
@@ -195,26 +172,29 @@ class AsyncPool:
 
         Args:
             env_ids: Slots; by default all that are not retired.
-            seed: One seed a slot; or an integer s: then the i-th of the slots gets ``derive_seed("pool", s, i)``; by default see above.
+            seed: One seed a slot (None lets the environment go on with its own random stream); or an integer s: then the i-th of the
+                slots gets ``derive_seed("pool", s, i)``; by default the episode's own, see above.
             options: Reset options, for all or one dict a slot.
 
         Raises:
-            ConfigurationError: A slot is busy or retired, a number does not fit, or the pool has tasks; nothing was started.
+            ConfigurationError: A slot is busy, a number does not fit, or the pool has tasks; nothing was started. (A retired slot that
+                is named gives a row with its fault.)
         """
         self._check_open()
-        if self._queue is not None:
+        if self.queue is not None:
             raise ConfigurationError("this pool has tasks, and starts their episodes itself; call recv()")
         ids = self._ids(env_ids)
-        seeds: Sequence[int | None]
-        if isinstance(seed, int):
-            seeds = [derive_seed("pool", seed, number) for number in range(len(ids))]
+        seeds: Sequence[tuple[int | None, ...]]
+        if seed is None:
+            seeds = [()] * len(ids)
+        elif isinstance(seed, int):
+            seeds = [(derive_seed("pool", seed, number),) for number in range(len(ids))]
         else:
-            seeds = [None] * len(ids) if seed is None else self._fitting("seeds", seed, ids)
-        many = [options] * len(ids) if options is None or isinstance(options, Mapping) else self._fitting("options", options, ids)
-        self._expect(ids, ("idle", "done", "starting", "restarting"), "reset")
+            seeds = [(own,) for own in self._fitting("seeds", seed, ids)]
+        many = self._each("options", options, ids, isinstance(options, Mapping))
+        self._expect(ids, ("idle", "done", "starting", "restarting", "retired"), "reset")
         for env_id, own, given in zip(ids, seeds, many, strict=True):
-            number = self._episodes
-            self._begin(env_id, derive_seed("pool", self._seed, number) if own is None else own, given)
+            self._episodes.begin(env_id, given, *own)
 
     def start(self) -> None:
         """Starts as many tasks as there are environments that are up; `recv` does so by itself.
@@ -223,9 +203,9 @@ class AsyncPool:
             ConfigurationError: The pool has no tasks.
         """
         self._check_open()
-        if self._queue is None:
+        if self.queue is None:
             raise ConfigurationError("this pool has no tasks; call async_reset()")
-        self._assign()
+        self._episodes.assign()
 
     def send(
         self,
@@ -249,12 +229,11 @@ class AsyncPool:
         self._check_open()
         ids = self._ids(env_ids)
         self._fitting("actions", actions, ids)
-        many = [notes] * len(ids) if notes is None or isinstance(notes, Mapping) else self._fitting("notes", notes, ids)
-        orders = [priority or 0.0] * len(ids) if priority is None or not hasattr(priority, "__len__") else self._fitting("priorities", priority, ids)
+        many = self._each("notes", notes, ids, isinstance(notes, Mapping))
+        orders = self._each("priorities", 0.0 if priority is None else priority, ids, not hasattr(priority, "__len__"))
         self._expect(ids, ("idle",), "step")
-        for action, env_id, note, order in zip(actions, ids, many, orders, strict=True):
-            self._submit(env_id, "step", (action, {**self._notes, **note} if note else self._notes))
-            self._slots[env_id].priority = order
+        for env_id, action, note, order in zip(ids, actions, many, orders, strict=True):
+            self._episodes.step(env_id, action, note, order)
 
     def recv(self, min: int = 1, max: int | None = None, timeout: float | None = None) -> Batch:
         """Waits for rows.
@@ -275,15 +254,19 @@ class AsyncPool:
         if min < 0 or (max is not None and max < min):
             raise ConfigurationError(f"recv needs 0 <= min <= max, got min={min}, max={max}")
         until = None if timeout is None else time.monotonic() + timeout
-        self._assign()
+        episodes = self._episodes
+        episodes.assign()
         while True:
-            more = len(self._ready) < min and self._awaited
-            left = 0.0 if not more else None if until is None else _left(until)
-            self._take_all(left)
-            self._assign()
-            if len(self._ready) >= min or not self._awaited or left == 0.0:
+            left: float | None = 0.0  # also where enough has arrived: more may have come meanwhile
+            if len(episodes.arrived) < min and episodes.awaited:
+                left = None if until is None else builtins.max(0.0, until - time.monotonic())
+            episodes.take(left)
+            episodes.assign()
+            if left == 0.0 or len(episodes.arrived) >= min or not episodes.awaited:
                 break
-        return self._hand_out(max)
+        if self.meter.due():
+            self.meter.sample(self._backend.usages)
+        return Batch(tuple(episodes.hand_out(max)))
 
     def call(self, name: str | Callable[..., Any], *args: Any, env_ids: Iterable[int] | None = None, **kwargs: Any) -> list[Any]:
         """Calls a method of environments, or reads an attribute, and waits for all.
@@ -305,10 +288,12 @@ class AsyncPool:
         self._check_open()
         ids = self._ids(env_ids)
         self._expect(ids, ("idle", "done", "starting", "restarting"), "call")
-        asked = [self._submit(env_id, "call", (name, args, kwargs)) for env_id in ids]
-        while not all(number in self._called for number in asked):
-            self._take_all(None)
-        outcomes, self._called = [self._called[number] for number in asked], {}
+        called = self._episodes.called
+        called.clear()  # of what a call that was broken off has left
+        asked = [self._episodes.call(env_id, (name, args, kwargs)) for env_id in ids]
+        while not all(number in called for number in asked):
+            self._episodes.take(None)
+        outcomes = [called[number] for number in asked]
         for outcome in outcomes:
             if outcome.fault:
                 raise InfrastructureError(f"env {outcome.slot}: {outcome.fault}")
@@ -323,26 +308,29 @@ class AsyncPool:
     @property
     def finished(self) -> bool:
         """Whether every task is accounted for, and its last row was handed out."""
-        return self._queue is not None and self._queue.finished
+        return self.queue is not None and self.queue.finished
 
     @property
     def report(self) -> dict[str, TaskReport]:
         """What has become of every task."""
-        return {} if self._queue is None else self._queue.report
+        return {} if self.queue is None else self.queue.report
 
     @property
-    def queue(self) -> TaskQueue | None:
-        """The tasks."""
-        return self._queue
+    def outstanding(self) -> int:
+        """How many resets and steps have no outcome yet."""
+        return self._episodes.outstanding
 
-    def usage(self, env_id: int) -> Usage | None:
-        """What an environment uses; None where that cannot be told (threads)."""
-        return self._backend.usage(env_id)
+    @property
+    def arrived(self) -> int:
+        """How many rows wait for `recv`."""
+        return len(self._episodes.arrived)
 
-    def stats(self) -> "PoolStats":
-        """Figures on how it runs."""
-        from agent_gym.runner.monitor import PoolStats  # which knows this class
+    def usages(self) -> Mapping[int, Usage]:
+        """What the environments use; empty where that cannot be told (threads)."""
+        return self._backend.usages()
 
+    def stats(self) -> PoolStats:
+        """Figures on how it runs. May be called from another thread."""
         return PoolStats.of(self)
 
     # The end.
@@ -367,117 +355,8 @@ class AsyncPool:
     def _known(self, name: str) -> Any:
         self._check_open()
         while self._supervisor.made is None:
-            self._take_all(None)
+            self._episodes.take(None)
         return self._supervisor.made[name]
-
-    @property
-    def _awaited(self) -> bool:
-        """Whether rows can come without anything being sent."""
-        return self._outstanding > 0 or (self._queue is not None and bool(self._free) and len(self._queue) > 0)
-
-    def _submit(self, env_id: int, kind: Kind, payload: Any) -> int:
-        number = self._supervisor.submit(env_id, kind, payload)
-        self._slots[env_id].pending = kind
-        self._outstanding += kind != "call"
-        return number
-
-    def _begin(self, env_id: int, seed: int, options: Mapping[str, Any] | None, task_id: str | None = None) -> None:
-        payload = (seed, dict(options) if options else None)
-        self._submit(env_id, "reset", payload)
-        self._slots[env_id] = _Slot(pending="reset", episode=self._episodes, task_id=task_id, payload=payload)
-        self._episodes += 1
-
-    def _assign(self) -> None:
-        """Gives tasks to free slots whose worker is up; one that is being replaced would only keep its task waiting."""
-        if self._queue is None or not self._free or not len(self._queue):
-            return
-        self._free = [env_id for env_id in self._free if not self._supervisor.retired(env_id)]
-        up = [env_id for env_id in self._free if self._supervisor.ready(env_id)]
-        for env_id, task_id in zip(up, self._queue.take(len(up)), strict=False):
-            self._free.remove(env_id)
-            self._begin(env_id, derive_seed("pool", self._seed, task_id), {"task_id": task_id}, task_id)
-
-    def _take_all(self, timeout_s: float | None) -> None:
-        for outcome in self._supervisor.wait(timeout_s):
-            slot = self._slots[outcome.slot]
-            if outcome.kind == "call":
-                slot.pending = None
-                self._called[outcome.request_id] = outcome
-                continue
-            self._outstanding -= 1
-            slot.seconds += outcome.seconds
-            if outcome.kind == "step":
-                self.recent.append((outcome.slot, outcome.seconds, outcome.waited))
-            elif outcome.fault and self._again(outcome):
-                continue
-            row = self._row(outcome)
-            slot.running, slot.observation = not row.done, row.observation
-            self.counters.episodes += row.done
-            self._ready.append(row)
-
-    def _again(self, outcome: Outcome) -> bool:
-        """Whether a reset that failed gives no row, but leads to another: of the same episode, or of a task that is next."""
-        env_id = outcome.slot
-        slot = self._slots[env_id]
-        if self._queue is not None and slot.task_id is not None:
-            self._queue.fail(slot.task_id, outcome.fault)
-            self._slots[env_id] = _Slot()
-            self._free.append(env_id)
-            return True
-        slot.tries += 1
-        if slot.tries >= _RESET_TRIES or self._supervisor.retired(env_id):
-            return False
-        self._submit(env_id, "reset", slot.payload)
-        return True
-
-    def _row(self, outcome: Outcome) -> Row:
-        slot = self._slots[outcome.slot]
-        observation, reward, terminated, truncated, info, mask = slot.observation, 0.0, False, True, {}, None
-        if outcome.fault:
-            info = {"ending": "infra_error", "reward_valid": False, "fault": outcome.fault}
-        elif outcome.kind == "step":
-            observation, reward, terminated, truncated, info, mask = outcome.value
-        else:
-            truncated = False
-            observation, info, mask = outcome.value
-        return Row(
-            env_id=outcome.slot,
-            request_id=outcome.request_id,
-            kind="step" if outcome.kind == "step" else "reset",
-            episode=slot.episode,
-            task_id=slot.task_id,
-            observation=observation,
-            reward=reward,
-            terminated=terminated,
-            truncated=truncated,
-            info=info,
-            mask=mask,
-            fault=outcome.fault,
-            seconds=outcome.seconds,
-            waited=outcome.waited,
-        )
-
-    def _hand_out(self, most: int | None) -> Batch:
-        rows, self._ready = self._ready, []
-        if most is not None and len(rows) > most:
-            first = sorted(range(len(rows)), key=lambda number: -self._slots[rows[number].env_id].priority)[:most]
-            self._ready = [row for number, row in enumerate(rows) if number not in first]
-            rows = [rows[number] for number in sorted(first)]
-        for row in rows:
-            slot = self._slots[row.env_id]
-            slot.pending = None
-            if self._queue is not None and row.done and row.task_id is not None:
-                if row.info.get("ending") == "infra_error":  # whether the pool saw it or the environment did
-                    self._queue.fail(row.task_id, row.fault or "the episode ended as infra_error")
-                else:
-                    self._queue.done(row.task_id, slot.seconds)
-                self._free.append(row.env_id)
-        self._assign()
-        if not rows and self._queue is not None and len(self._queue) and all(map(self._supervisor.retired, range(self.num_envs))):
-            raise InfrastructureError(f"every slot is retired after too many failures, and {len(self._queue)} tasks wait")
-        return Batch(tuple(rows))
-
-    # Misuse.
 
     def _check_open(self) -> None:
         if self.closed:
@@ -485,7 +364,7 @@ class AsyncPool:
 
     def _ids(self, env_ids: Iterable[int] | None) -> list[int]:
         if env_ids is None:
-            return [env_id for env_id in range(self.num_envs) if self._state(env_id) != "retired"]
+            return [env_id for env_id in range(self.num_envs) if self._episodes.state(env_id) != "retired"]
         ids = [operator.index(env_id) for env_id in env_ids]
         if wrong := [env_id for env_id in ids if not 0 <= env_id < self.num_envs]:
             raise ConfigurationError(f"env {wrong[0]} is not in [0, {self.num_envs})")
@@ -493,29 +372,20 @@ class AsyncPool:
             raise ConfigurationError(f"an env is named twice in {ids}; each can be asked for one thing at a time")
         return ids
 
+    def _each(self, what: str, given: Any, ids: Sequence[int], for_all: bool) -> Any:
+        return [given] * len(ids) if given is None or for_all else self._fitting(what, given, ids)
+
     @staticmethod
     def _fitting(what: str, given: Any, ids: Sequence[int]) -> Any:
         if len(given) != len(ids):
             raise ConfigurationError(f"{len(given)} {what} for {len(ids)} envs {list(ids)[:20]}; nothing was sent")
         return given
 
-    def _state(self, env_id: int) -> str:
-        slot, supervisor = self._slots[env_id], self._supervisor
-        if slot.pending is not None:
-            return "busy"
-        if slot.running:
-            return "idle"
-        if supervisor.retired(env_id):
-            return "retired"
-        if not supervisor.ready(env_id):
-            return "restarting" if supervisor.failed(env_id) else "starting"
-        return "done"
-
     def _expect(self, ids: Sequence[int], allowed: Sequence[str], verb: str) -> None:
         for env_id in ids:
-            if (state := self._state(env_id)) not in allowed:
+            if (state := self._episodes.state(env_id)) not in allowed:
                 what, remedy = _REMEDIES[state]
-                if state != "busy" and self._slots[env_id].episode < 0:
+                if state in ("done", "restarting") and not self._episodes.begun(env_id):
                     what = "was never reset"
                 raise ConfigurationError(f"cannot {verb} env {env_id}, which is {state}: it {what}; {remedy}. Nothing was sent")
 
@@ -527,7 +397,3 @@ _REMEDIES = {
     "restarting": ("has no episode", "call async_reset() and wait for its row (with tasks, recv() starts the next one)"),
     "retired": ("failed too often in a row", "leave it out, or make a new pool once the cause is mended"),
 }
-
-
-def _left(until: float) -> float:
-    return max(0.0, until - time.monotonic())

@@ -5,8 +5,8 @@ Whoever submits a request gets exactly one outcome for it, whatever happens to t
 
 import math
 import time
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from agent_gym.errors import ConfigurationError, InfrastructureError
@@ -105,35 +105,32 @@ class _Slot:
     """In a row, without a step that came back in between."""
     lost: str = ""
     """Why the episode that ran here is gone, if it is and nobody was told yet."""
+    fault: str = ""
+    """The last one."""
     retired: bool = False
 
 
-@dataclass
 class Supervisor:
     """Runs requests on the workers of a backend.
 
     Args:
         backend: The backend.
-        num_envs: Slots.
-        factory: Makes an environment.
+        factories: What makes the environment, for each slot.
         deadlines: How long things may take.
         max_restarts: Failures in a row, without a successful step, that a slot survives.
 
     Attributes:
+        num_envs: Slots.
         counters: What has happened so far.
         made: What the first worker said of its environment; None until then.
     """
 
-    backend: Backend
-    num_envs: int
-    factory: Callable[[], Any]
-    deadlines: Deadlines
-    max_restarts: int = 5
-    counters: Counters = field(default_factory=Counters)
-    made: dict[str, Any] | None = None
-
-    def __post_init__(self) -> None:
-        self._slots = [_Slot() for _ in range(self.num_envs)]
+    def __init__(self, backend: Backend, factories: Sequence[Callable[[], Any]], deadlines: Deadlines, max_restarts: int = 5) -> None:
+        self.num_envs = len(factories)
+        self.counters = Counters()
+        self.made: dict[str, Any] | None = None
+        self._backend, self._factories, self._deadlines, self._max_restarts = backend, factories, deadlines, max_restarts
+        self._slots = [_Slot() for _ in factories]
         self._outcomes: list[Outcome] = []
         self._last_id = 0
         self._first_fault = ""
@@ -153,7 +150,8 @@ class Supervisor:
         slot = self._slots[index]
         ask = Ask(self._next_id(), kind, payload)
         if slot.retired or (slot.lost and kind == "step"):
-            self._outcomes.append(Outcome(index, ask.id, kind, fault=slot.lost))
+            why = f"the slot is retired after {slot.failures} failures in a row; the last: {slot.fault}" if slot.retired else slot.lost
+            self._outcomes.append(Outcome(index, ask.id, kind, fault=why))
             return ask.id
         if slot.up:
             self._send(index, ask)
@@ -176,7 +174,7 @@ class Supervisor:
             self._due = max(self._due, now + _AWAY_S)
         left = math.inf if timeout_s is None else timeout_s
         left = 0.0 if self._outcomes else max(0.0, min(left, self._due - now))
-        for answer in self.backend.receive(None if left == math.inf else left):
+        for answer in self._backend.receive(None if left == math.inf else left):
             self._take(answer)
         self._attended = time.monotonic()
         if self._attended >= self._due:
@@ -204,8 +202,8 @@ class Supervisor:
 
     def _send(self, index: int, ask: Ask) -> None:
         slot = self._slots[index]
-        self.backend.send(index, ask)
-        slot.ask, slot.due = ask, time.monotonic() + self.deadlines.of(ask.kind)
+        self._backend.send(index, ask)
+        slot.ask, slot.due = ask, time.monotonic() + self._deadlines.of(ask.kind)
         self._due = min(self._due, slot.due)
 
     def _take(self, answer: Answer) -> None:
@@ -251,12 +249,12 @@ class Supervisor:
     def _fail(self, index: int, fault: str, seconds: float = 0.0) -> None:
         """Is rid of a slot's worker; a new one is started in a while, if there have not been too many."""
         slot = self._slots[index]
-        self.backend.kill(index)
+        self._backend.kill(index)
         self.counters.faults += 1
-        self._first_fault = self._first_fault or fault
+        self._first_fault, slot.fault = self._first_fault or fault, fault
         doing, slot.ask, slot.up = slot.ask, None, False
         slot.failures += 1
-        slot.retired = slot.failures > self.max_restarts
+        slot.retired = slot.failures > self._max_restarts
         slot.due = math.inf if slot.retired else time.monotonic() + min(_LONGEST_BACKOFF_S, _BACKOFF_S * 2 ** (slot.failures - 1))
         self._due = min(self._due, slot.due)
         if slot.request is None or doing is not slot.request:  # the worker was idle, or at its constructor
@@ -274,7 +272,7 @@ class Supervisor:
                 continue
             if slot.ask is not None:
                 what = "the environment's constructor" if slot.ask.kind == "make" else f"{slot.ask.kind}()"
-                self._fail(index, f"{what} did not come back within {self.deadlines.of(slot.ask.kind):g} s")
+                self._fail(index, f"{what} did not come back within {self._deadlines.of(slot.ask.kind):g} s")
             else:
                 self._start(index)
         self._due = min(slot.due for slot in self._slots)
@@ -282,6 +280,6 @@ class Supervisor:
     def _start(self, index: int) -> None:
         slot = self._slots[index]
         self.counters.restarts += slot.failures > 0
-        slot.ask = Ask(self._next_id(), "make", self.factory)
-        slot.due = time.monotonic() + self.deadlines.make_s
-        self.backend.spawn(index, slot.ask)
+        slot.ask = Ask(self._next_id(), "make", self._factories[index])
+        slot.due = time.monotonic() + self._deadlines.make_s
+        self._backend.spawn(index, slot.ask)

@@ -56,7 +56,9 @@ class Worker:
         before_reset: Called with the seed of each reset that has one.
     """
 
-    def __init__(self, slot: int, own: Callable[[Any], Any] = lambda value: value, before_reset: Callable[[int], None] | None = None) -> None:
+    def __init__(
+        self, slot: int, own: Callable[[Any], Any] = lambda value: value, before_reset: Callable[[int], None] | None = None
+    ) -> None:
         self.slot = slot
         self.env: Env | None = None
         self.closed = False

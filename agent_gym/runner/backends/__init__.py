@@ -5,6 +5,7 @@ A backend knows nothing of episodes, tasks or deadlines. It starts a worker, pas
 
 import importlib
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from pathlib import Path
 
 from agent_gym.errors import unknown
@@ -17,7 +18,7 @@ BACKENDS = {"thread": "agent_gym.runner.backends.thread:ThreadBackend", "process
 
 
 class Backend(ABC):
-    """Runs one worker a slot. Every method is called from one thread, that of the pool's user, and returns at once if not said otherwise."""
+    """Runs one worker a slot. Every method is called from one thread, its user's, and returns at once if not said otherwise."""
 
     @abstractmethod
     def spawn(self, slot: int, ask: Ask) -> None:
@@ -50,11 +51,11 @@ class Backend(ABC):
 
     @abstractmethod
     def kill(self, slot: int) -> None:
-        """Is rid of the slot's worker, whatever it is doing, and of what it started. None of its answers is taken for one of its successor."""
+        """Is rid of the slot's worker, whatever it is doing, and of what it started; it never answers again, or by an ask's id."""
 
-    @abstractmethod
-    def usage(self, slot: int) -> Usage | None:
-        """What the slot's environment uses; None where that cannot be told."""
+    def usages(self) -> Mapping[int, Usage]:
+        """What each slot's environment uses, where that can be told. May be called from any thread."""
+        return {}
 
     @abstractmethod
     def close(self, timeout_s: float) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from agent_gym.runner.backends import Backend
-from agent_gym.runner.messages import Answer, Ask, Usage
+from agent_gym.runner.messages import Answer, Ask
 from agent_gym.runner.worker import Worker, interrupt
 
 __all__ = ["ThreadBackend"]
@@ -35,12 +35,15 @@ class ThreadBackend(Backend):
         self._answers: queue.SimpleQueue[Answer] = queue.SimpleQueue()
 
     def spawn(self, slot: int, ask: Ask) -> None:
+        """Starts a thread."""
         self._threads[slot] = _Thread(slot, ask, self._answers)
 
     def send(self, slot: int, ask: Ask) -> None:
+        """Puts the ask into the thread's queue."""
         self._threads[slot].asks.put(ask)
 
     def receive(self, timeout_s: float | None) -> list[Answer]:
+        """What the threads have answered."""
         answers = []
         try:
             answers.append(self._answers.get(timeout=timeout_s) if timeout_s != 0 else self._answers.get_nowait())
@@ -50,13 +53,12 @@ class ThreadBackend(Backend):
             return answers
 
     def kill(self, slot: int) -> None:
+        """Leaves the thread to itself, and asks its environment to stop."""
         if (thread := self._threads.pop(slot, None)) is not None:
             thread.leave()
 
-    def usage(self, slot: int) -> Usage | None:  # noqa: ARG002 - threads share what they use
-        return None
-
     def close(self, timeout_s: float) -> None:
+        """Lets the threads close their environments and end; leaves to itself what does not."""
         threads, self._threads = self._threads, {}
         for thread in threads.values():
             thread.leave()
