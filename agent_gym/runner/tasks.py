@@ -2,9 +2,9 @@
 
 import threading
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, get_args
 
 from agent_gym.errors import ConfigurationError
 from agent_gym.runner.schedulers import Scheduler, TaskState, family_of, plan
@@ -152,10 +152,10 @@ class TaskQueue:
             return {name: TaskReport(entry.status, entry.task.attempts, tuple(entry.faults)) for name, entry in self._entries.items()}
 
     @property
-    def counts(self) -> Mapping[TaskStatus, int]:
+    def counts(self) -> dict[str, int]:
         """How many tasks there are of each status."""
         with self._lock:
-            return {status: self._counts[status] for status in ("waiting", "running", "done", "quarantined")}
+            return {status: self._counts[status] for status in get_args(TaskStatus)}
 
     @property
     def finished(self) -> bool:
