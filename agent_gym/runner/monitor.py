@@ -1,6 +1,6 @@
 """How a pool runs: throughput against the bound, waits, faults, what each environment uses, and which one keeps growing.
 
-The pool tells a `Meter` what happens, and `stats_of` turns that into figures.
+The pool tells a `Meter` what happens, and `PoolStats.of` turns that into figures.
 """
 
 import time
@@ -8,16 +8,16 @@ from collections import Counter, deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from threading import Lock
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
 
 from agent_gym.runner.messages import Usage
+from agent_gym.runner.supervision import Counters, Outcome
+from agent_gym.runner.tasks import TaskQueue
 from agent_gym.runner.usage import Alert, Growth
 
-__all__ = ["EnvStats", "Meter", "PoolStats", "PoolView", "stats_of"]
-
-Counted = Literal["episodes", "faults", "restarts", "late_answers"]
+__all__ = ["EnvStats", "Meter", "PoolStats", "PoolView"]
 
 _THREADS = "threads share one process, so CPU, memory and open files of an environment cannot be told apart"
 
@@ -30,8 +30,7 @@ class EnvStats:
         env_id: The slot.
         state: The slot's state.
         steps: Steps so far.
-        faults: Deaths, exceptions and deadlines passed.
-        restarts: How often its worker was replaced.
+        faults: Resets and steps of it that ended by a fault.
         cpu_s: Seconds of CPU time of its present worker, and of all that this started.
         memory_mib: Their resident memory, in MiB; pages that several share count for each.
         fds: Their open file descriptors.
@@ -42,7 +41,6 @@ class EnvStats:
     state: str
     steps: int
     faults: int
-    restarts: int
     cpu_s: float | None = None
     memory_mib: float | None = None
     fds: int | None = None
@@ -110,8 +108,53 @@ class PoolStats:
         """Everything, as JSON values."""
         return asdict(self)
 
+    @classmethod
+    def of(cls, pool: "PoolView") -> Self:
+        """A pool's figures, now. Takes a new sample of usage if the last is older than a fifth of a second."""
+        meter, counters, states = pool.meter, pool.counters, list(pool.states)
+        if meter.due(after_s=0.2):
+            meter.sample(pool.usages)
+        window_s, recent = meter.recent()
+        steps = [one for one in recent if one.stepped]
+        retired = [slot for slot, state in enumerate(states) if state == "retired"]
+        able_s = window_s * (len(states) - len(retired))
+        p50, p95, p99 = _percentiles([step.seconds for step in steps], 50, 95, 99)
+        (overhead,) = _percentiles([step.waited - step.seconds for step in steps], 50)
+        (learner,) = _percentiles([step.learner_s for step in steps], 50)
+        envs = []
+        for slot, state in enumerate(states):
+            usage = meter.usages.get(slot)
+            used = () if usage is None else (usage.cpu_s, usage.memory_mib, usage.fds, usage.processes)
+            envs.append(EnvStats(slot, state, meter.steps[slot], meter.faults[slot], *used))
+        return cls(
+            backend=pool.backend_name,
+            num_envs=len(states),
+            window_s=window_s,
+            throughput_per_s=len(steps) / window_s if window_s > 0 else 0.0,
+            fraction_of_bound=sum(one.seconds for one in recent) / able_s if steps and able_s > 0 else None,
+            step_p50_s=p50,
+            step_p95_s=p95,
+            step_p99_s=p99,
+            overhead_p50_s=overhead,
+            learner_wait_p50_s=learner,
+            steps=sum(meter.steps),
+            episodes=counters.episodes,
+            faults=counters.faults,
+            restarts=counters.restarts,
+            late_answers=counters.late_answers,
+            outstanding=pool.outstanding,
+            arrived=pool.arrived,
+            learner_wait_s=meter.learner_wait_s,
+            states=dict(Counter(states)),
+            retired=retired,
+            tasks=None if pool.queue is None else pool.queue.counts,
+            envs=envs,
+            alerts=meter.alerts(),
+            remark=_THREADS if pool.backend_name == "thread" else "",
+        )
 
-class _Answered(NamedTuple):
+
+class _Came(NamedTuple):
     at: float
     stepped: bool
     seconds: float
@@ -124,15 +167,13 @@ class Meter:
 
     Args:
         num_envs: Slots.
-        window_s: How far back throughput and percentiles look, in seconds; at most 20,000 answers.
+        window_s: How far back throughput and percentiles look, in seconds; at most 20,000 outcomes.
         sample_every_s: How far apart the samples of usage are, in seconds; further if taking one takes more than a hundredth of that.
         clock: Gives seconds, and never goes back.
 
     Attributes:
-        counts: What was counted, all slots together.
         steps: Steps that came back, by slot.
-        faults: Faults, by slot.
-        restarts: Workers replaced, by slot.
+        faults: Resets and steps that ended by a fault, by slot.
         learner_wait_s: Seconds that environments waited for the learner, all together.
         usages: The newest sample of usage, by slot.
     """
@@ -140,14 +181,12 @@ class Meter:
     def __init__(
         self, num_envs: int, window_s: float = 30.0, sample_every_s: float = 5.0, clock: Callable[[], float] = time.perf_counter
     ) -> None:
-        self.counts: Counter[Counted] = Counter()
-        self.steps, self.faults, self.restarts = [0] * num_envs, [0] * num_envs, [0] * num_envs
+        self.steps, self.faults = [0] * num_envs, [0] * num_envs
         self.learner_wait_s = 0.0
         self.usages: Mapping[int, Usage] = {}
         self._window_s, self._sample_every_s, self._clock = window_s, sample_every_s, clock
-        self._recent: deque[_Answered] = deque(maxlen=20_000)
-        self._sent_at = [clock()] * num_envs
-        self._answered_at: list[float | None] = [None] * num_envs  # None while it has something to do
+        self._recent: deque[_Came] = deque(maxlen=20_000)
+        self._came_at: list[float | None] = [None] * num_envs
         self._learner_s = [0.0] * num_envs
         self._growth = Growth()
         self._start: float | None = None
@@ -155,32 +194,23 @@ class Meter:
         self._lock = Lock()
 
     def sent(self, slot: int) -> None:
-        """A reset or a step goes to a worker."""
+        """A reset or a step was asked for."""
         now = self._clock()
         with self._lock:
             self._start = now if self._start is None else self._start
-            answered = self._answered_at[slot]
-            self._learner_s[slot] = 0.0 if answered is None else now - answered
+            came = self._came_at[slot]
+            self._learner_s[slot] = 0.0 if came is None else now - came
             self.learner_wait_s += self._learner_s[slot]
-            self._sent_at[slot], self._answered_at[slot] = now, None
 
-    def answered(self, slot: int, kind: str, seconds: float) -> None:
-        """Its answer has arrived, after so many seconds in the worker; faults and late answers are counted instead."""
-        now = self._clock()
+    def came(self, outcome: Outcome) -> None:
+        """What became of it."""
+        now, slot = self._clock(), outcome.slot
+        stepped = outcome.kind == "step" and not outcome.fault
         with self._lock:
-            waited = now - self._sent_at[slot]
-            self._recent.append(_Answered(now, kind == "step", seconds, waited, self._learner_s[slot]))
-            self._answered_at[slot] = now
-            self.steps[slot] += kind == "step"
-
-    def count(self, what: Counted, slot: int) -> None:
-        """One more of these, in a slot."""
-        with self._lock:
-            self.counts[what] += 1
-            if what == "faults":
-                self.faults[slot] += 1
-            elif what == "restarts":
-                self.restarts[slot] += 1
+            self._recent.append(_Came(now, stepped, outcome.seconds, outcome.waited, self._learner_s[slot]))
+            self._came_at[slot] = now
+            self.steps[slot] += stepped
+            self.faults[slot] += bool(outcome.fault)
 
     def due(self, after_s: float | None = None) -> bool:
         """Whether the next sample of usage is due: by its own pace, or because the last is so many seconds old."""
@@ -197,8 +227,8 @@ class Meter:
             self._next_sample = now + max(self._sample_every_s, 100 * (now - start))
             self._growth.add(now, taken)
 
-    def recent(self) -> tuple[float, list[_Answered]]:
-        """How many seconds the window covers by now, and the answers in it."""
+    def recent(self) -> tuple[float, list[_Came]]:
+        """How many seconds the window covers by now, and what came in it."""
         now = self._clock()
         with self._lock:
             recent, start = list(self._recent), now if self._start is None else self._start
@@ -214,11 +244,16 @@ class Meter:
 
 
 class PoolView(Protocol):
-    """What `stats_of` looks at in a pool; all of it may be read from another thread."""
+    """What `PoolStats.of` looks at in a pool; all of it may be read from another thread."""
 
     @property
     def meter(self) -> Meter:
         """The pool's meter."""
+        ...
+
+    @property
+    def counters(self) -> Counters:
+        """What has happened so far."""
         ...
 
     @property
@@ -227,7 +262,7 @@ class PoolView(Protocol):
         ...
 
     @property
-    def slot_states(self) -> Sequence[str]:
+    def states(self) -> Sequence[str]:
         """The state of each slot; ``retired`` is one."""
         ...
 
@@ -242,59 +277,13 @@ class PoolView(Protocol):
         ...
 
     @property
-    def task_counts(self) -> dict[str, int] | None:
-        """How many tasks there are of each status; None without tasks."""
+    def queue(self) -> TaskQueue | None:
+        """The tasks, if there are any."""
         ...
 
     def usages(self) -> Mapping[int, Usage]:
         """What each slot uses, where that can be told."""
         ...
-
-
-def stats_of(pool: PoolView) -> PoolStats:
-    """A pool's figures, now. Takes a new sample of usage if the last is older than a fifth of a second."""
-    meter, states = pool.meter, list(pool.slot_states)
-    if meter.due(after_s=0.2):
-        meter.sample(pool.usages)
-    window_s, recent = meter.recent()
-    steps = [one for one in recent if one.stepped]
-    retired = [slot for slot, state in enumerate(states) if state == "retired"]
-    able_s = window_s * (len(states) - len(retired))
-    p50, p95, p99 = _percentiles([step.seconds for step in steps], 50, 95, 99)
-    (overhead,) = _percentiles([step.waited - step.seconds for step in steps], 50)
-    (learner,) = _percentiles([step.learner_s for step in steps], 50)
-    return PoolStats(
-        backend=pool.backend_name,
-        num_envs=len(states),
-        window_s=window_s,
-        throughput_per_s=len(steps) / window_s if window_s > 0 else 0.0,
-        fraction_of_bound=sum(one.seconds for one in recent) / able_s if steps and able_s > 0 else None,
-        step_p50_s=p50,
-        step_p95_s=p95,
-        step_p99_s=p99,
-        overhead_p50_s=overhead,
-        learner_wait_p50_s=learner,
-        steps=sum(meter.steps),
-        episodes=meter.counts["episodes"],
-        faults=meter.counts["faults"],
-        restarts=meter.counts["restarts"],
-        late_answers=meter.counts["late_answers"],
-        outstanding=pool.outstanding,
-        arrived=pool.arrived,
-        learner_wait_s=meter.learner_wait_s,
-        states=dict(Counter(states)),
-        retired=retired,
-        tasks=pool.task_counts,
-        envs=[_env_stats(meter, slot, state) for slot, state in enumerate(states)],
-        alerts=meter.alerts(),
-        remark=_THREADS if pool.backend_name == "thread" else "",
-    )
-
-
-def _env_stats(meter: Meter, slot: int, state: str) -> EnvStats:
-    usage = meter.usages.get(slot)
-    used = () if usage is None else (usage.cpu_s, usage.memory_mib, usage.fds, usage.processes)
-    return EnvStats(slot, state, meter.steps[slot], meter.faults[slot], meter.restarts[slot], *used)
 
 
 def _percentiles(values: Sequence[float], *percents: float) -> list[float | None]:

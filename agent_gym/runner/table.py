@@ -48,12 +48,12 @@ class PoolTable:
         alerted = {alert.env_id for alert in self.stats.alerts}
         ranked = sorted(self.stats.envs, key=lambda env: (env.env_id not in alerted, -env.faults, -(env.memory_mib or 0), env.env_id))
         table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
-        for column in ("env", "state", "steps", "faults", "restarts", "CPU s", "MiB", "files", "processes"):
+        for column in ("env", "state", "steps", "faults", "CPU s", "MiB", "files", "processes"):
             table.add_column(column, justify="left" if column == "state" else "right")
         for env in ranked[: self.rows]:
             used = ["–" if value is None else f"{value:.0f}" for value in (env.cpu_s, env.memory_mib, env.fds, env.processes)]
             style = "bold red" if env.env_id in alerted else "yellow" if env.state in ("restarting", "retired") else ""
-            table.add_row(str(env.env_id), env.state, str(env.steps), str(env.faults), str(env.restarts), *used, style=style)
+            table.add_row(str(env.env_id), env.state, str(env.steps), str(env.faults), *used, style=style)
         if len(ranked) > self.rows:
             table.add_row("…", f"{len(ranked) - self.rows} more", style="dim")
         return table
