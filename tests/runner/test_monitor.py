@@ -9,6 +9,7 @@ import pytest
 
 from agent_gym.runner.messages import Kind, Usage
 from agent_gym.runner.monitor import Meter, PoolStats
+from agent_gym.runner.pool import AsyncPool
 from agent_gym.runner.supervision import Counters, Outcome
 from agent_gym.runner.tasks import TaskQueue
 
@@ -194,3 +195,22 @@ def test_figures_can_be_read_while_threads_write_them() -> None:
         thread.join()
     assert seen == sorted(seen)
     assert PoolStats.of(pool).steps == sum(env.steps for env in PoolStats.of(pool).envs)
+
+
+def test_a_real_pool_tells_its_figures() -> None:
+    with AsyncPool("CartPole-v1", 3) as pool:
+        pool.async_reset()
+        for _ in range(40):
+            for row in pool.recv():
+                if row.done:
+                    pool.async_reset([row.env_id])
+                else:
+                    pool.send([0], [row.env_id])
+        stats = pool.stats()
+    assert stats.steps == sum(env.steps for env in stats.envs) > 0
+    assert stats.episodes > 0
+    assert stats.fraction_of_bound is not None
+    assert 0.0 < stats.fraction_of_bound < 1.0
+    assert stats.outstanding + stats.arrived == 3
+    assert "cannot be told apart" in stats.remark
+    json.dumps(stats.as_dict())
