@@ -31,6 +31,18 @@ class Factory:
     env: str | EnvSpec | Callable[..., Env]
     keywords: Mapping[str, Any] = field(default_factory=dict)
 
+    @property
+    def modules(self) -> tuple[str, ...]:
+        """Modules of ours that it needs, worth importing once for all workers."""
+        spec = self.env
+        if isinstance(spec, str):
+            module, _, name = spec.rpartition(":")
+            if module in ("", "agent_gym"):
+                spec = gymnasium.registry.get(name, spec)
+        own = spec.kwargs.get("env", "") if isinstance(spec, EnvSpec) else getattr(spec, "__module__", "")
+        module = str(own).partition(":")[0]
+        return ("agent_gym.factory", module) if module.startswith("agent_gym.") else ()
+
     def __call__(self) -> Env:
         """A new environment.
 

@@ -1,0 +1,72 @@
+"""Whole messages over a stream socket, as bytes. What cannot be written at once is kept, so that a reader who hangs delays nobody."""
+
+import contextlib
+import socket
+import struct
+
+__all__ = ["Channel"]
+
+_LENGTH = struct.Struct("<Q")
+_CHUNK = 1 << 18
+
+
+class Channel:
+    """One end of a socket pair.
+
+    Args:
+        end: The socket. If it blocks, so do `send` and `receive`.
+
+    Attributes:
+        open: False once the other end has hung up.
+    """
+
+    def __init__(self, end: socket.socket) -> None:
+        self.open = True
+        self._end = end
+        self._incoming, self._outgoing = bytearray(), bytearray()
+
+    def fileno(self) -> int:
+        """The socket's descriptor."""
+        return self._end.fileno()
+
+    def send(self, message: bytes) -> bool:
+        """Sends a message, as far as that goes at once; gives False if `flush` has to do the rest. Without an other end it is lost."""
+        self._outgoing += _LENGTH.pack(len(message))
+        self._outgoing += message
+        return self.flush()
+
+    def flush(self) -> bool:
+        """Goes on sending; gives whether all is sent."""
+        try:
+            while self._outgoing:
+                del self._outgoing[: self._end.send(self._outgoing)]
+        except BlockingIOError:
+            return False
+        except OSError:  # hung up, as `receive` will find too
+            self._outgoing.clear()
+        return True
+
+    def receive(self) -> list[bytes]:
+        """Reads once; gives the messages that are complete by now."""
+        try:
+            chunk = self._end.recv(_CHUNK)
+        except BlockingIOError:
+            return []
+        except OSError:  # reset by the other end
+            chunk = b""
+        self.open = bool(chunk)
+        self._incoming += chunk
+        messages, start = [], 0
+        while len(self._incoming) - start >= _LENGTH.size:
+            (length,) = _LENGTH.unpack_from(self._incoming, start)
+            if len(self._incoming) - start - _LENGTH.size < length:
+                break
+            start += _LENGTH.size + length
+            messages.append(bytes(self._incoming[start - length : start]))
+        del self._incoming[:start]
+        return messages
+
+    def close(self) -> None:
+        """Hangs up."""
+        with contextlib.suppress(OSError):
+            self._end.close()
