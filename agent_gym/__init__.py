@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from agent_gym.core import Decision, Ending, Observation, Policy, Session, Task, TaskSet, ToolCall, ToolResult, ToolSpec, Verdict
     from agent_gym.errors import AgentGymError
     from agent_gym.evaluation import evaluate
+    from agent_gym.runner.adapters import make_vec
     from agent_gym.trajectories import TrajectoryStore
 
 __version__ = VERSION
@@ -26,6 +27,7 @@ _PUBLIC = {
     "AgentGymError": "agent_gym.errors",
     "TrajectoryStore": "agent_gym.trajectories",
     "evaluate": "agent_gym.evaluation",
+    "make_vec": "agent_gym.runner.adapters",
 }
 
 __all__ = [
@@ -45,6 +47,7 @@ __all__ = [
     "Verdict",
     "__version__",
     "evaluate",
+    "make_vec",
 ]
 
 for _id, _env in IDS.items():

@@ -4,6 +4,7 @@
 
     AgentGymError
     ├── ConfigurationError (ValueError)   a keyword, id, split, task or policy name that does not exist or does not fit
+    │   └── UnknownRenderMode (TypeError)  what an environment does not render
     ├── InvalidAction (ValueError)        an action that cannot be read; inside an episode it becomes a result, never a raise
     ├── DatasetError (ValueError)         a data file that is missing, damaged or lacks a field; names file and line
     ├── MissingExtra (ImportError)        an optional dependency is not installed; names the extra to install
@@ -29,6 +30,7 @@ __all__ = [
     "ResetNeeded",
     "SandboxUnavailable",
     "StoreError",
+    "UnknownRenderMode",
     "unknown",
 ]
 
@@ -39,6 +41,24 @@ class AgentGymError(Exception):
 
 class ConfigurationError(AgentGymError, ValueError):
     """A keyword or name that does not exist or does not fit; the message says what was got and what is possible."""
+
+
+class UnknownRenderMode(ConfigurationError, TypeError):
+    """A render mode that an environment does not have.
+
+    A ``TypeError`` too, since Stable-Baselines3's ``make_vec_env`` asks every environment for pictures and goes without on that.
+
+    Args:
+        got: What was asked for.
+        known: What there is.
+    """
+
+    def __init__(self, got: object, known: Iterable[str]) -> None:
+        super().__init__(str(unknown("render_mode", got, known)))
+        self.got, self.known = got, tuple(known)
+
+    def __reduce__(self) -> tuple[type["UnknownRenderMode"], tuple[object, tuple[str, ...]]]:
+        return type(self), (self.got, self.known)
 
 
 class InvalidAction(AgentGymError, ValueError):

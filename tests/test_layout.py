@@ -64,6 +64,7 @@ def test_the_public_names_are_these_and_all_of_them_load() -> None:
         "Verdict",
         "__version__",
         "evaluate",
+        "make_vec",
     ]
     for name in agent_gym.__all__:
         assert getattr(agent_gym, name) is not None

@@ -25,6 +25,9 @@ from gymnasium.envs.registration import EnvSpec
 from gymnasium.utils.env_checker import check_env
 from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv, VectorEnv
 
+from agent_gym.runner.adapters import AgentVectorEnv
+from agent_gym.runner.adapters.lockstep import batch
+
 __all__ = ["CHECKS", "ConformanceError", "Maker", "Step", "rollout"]
 
 _SEED = 7
@@ -199,15 +202,33 @@ def _async(context: Literal["fork", "spawn"], shared_memory: bool) -> Callable[[
     return check
 
 
+def _agent_vector(backend: str) -> Callable[[Maker], None]:
+    def check(make: Maker) -> None:
+        _check_vector(make, AgentVectorEnv(make, 2, backend=backend))
+
+    check.__doc__ = f"`AgentVectorEnv` on the {backend} backend gives what single environments give."
+    return check
+
+
+def _agent_vec_env(backend: str) -> Callable[[Maker], None]:
+    def check(make: Maker) -> None:
+        from agent_gym.runner.adapters import AgentVecEnv
+
+        _check_vec_env(make, AgentVecEnv([make, make], backend=backend))
+
+    check.__doc__ = f"`AgentVecEnv` on the {backend} backend gives Stable-Baselines3 what single environments give."
+    return check
+
+
 def _check_vector(make: Maker, vector: VectorEnv[Any, Any, Any]) -> None:
     """Compares a vector environment that resets at the next step with environments that are stepped by hand."""
     with closing(vector), closing(make()) as one, closing(make()) as other:
         singles = (one, other)
-        observations, _ = vector.reset(seed=_SEED)  # slot i gets the seed + i
+        observations, _ = vector.reset(seed=[_SEED, _SEED + 1])  # type: ignore[arg-type]
         done = [False, False]
         for i, env in enumerate(singles):
             env.action_space.seed(_SEED + i)
-            _expect_same(env.reset(seed=_SEED + i)[0], _row(observations, i), f"reset of slot {i}")
+            _expect_same(_alone(env, env.reset(seed=_SEED + i)[0]), _row(observations, i), f"reset of slot {i}")
         for number in range(_STEPS):
             actions = [_sample(env) for env in singles]
             batch = np.array(actions) if isinstance(one.action_space, gym.spaces.Discrete) else tuple(actions)
@@ -219,9 +240,36 @@ def _check_vector(make: Maker, vector: VectorEnv[Any, Any, Any]) -> None:
                 else:
                     expected, reward, *ends, _ = env.step(actions[i])
                     values = (float(reward), *ends)  # type: ignore[assignment]
-                _expect_same(expected, _row(observations, i), where)
+                _expect_same(_alone(env, expected), _row(observations, i), where)
                 _expect_same(list(values), [float(rewards[i]), bool(terminated[i]), bool(truncated[i])], where)
                 done[i] = values[1] or values[2]
+
+
+def _check_vec_env(make: Maker, vector: Any) -> None:
+    """The same for Stable-Baselines3's kind of vector environment, which resets at once."""
+    with closing(vector), closing(make()) as one, closing(make()) as other:
+        singles = (one, other)
+        vector.seed(_SEED)  # slot i gets the seed + i
+        observations = vector.reset()
+        for i, env in enumerate(singles):
+            env.action_space.seed(_SEED + i)
+            expected, info = env.reset(seed=_SEED + i)
+            _expect_same([_alone(env, expected), info], [_row(observations, i), vector.reset_infos[i]], f"reset of slot {i}")
+        for number in range(_STEPS):
+            if vector.has_attr("action_masks"):
+                masks = [env.get_wrapper_attr("action_masks")() for env in singles]
+                _expect_same(masks, vector.env_method("action_masks"), f"masks before step {number}")
+            actions = [_sample(env) for env in singles]
+            observations, rewards, dones, infos = vector.step(actions)
+            for i, env in enumerate(singles):
+                expected, reward, terminated, truncated, info = env.step(actions[i])
+                info = {**info, "TimeLimit.truncated": truncated and not terminated}
+                if terminated or truncated:
+                    info["terminal_observation"] = expected
+                    expected = env.reset()[0]
+                values = [_alone(env, expected), float(np.float32(reward)), terminated or truncated, info]
+                got = [_row(observations, i), float(rewards[i]), bool(dones[i]), infos[i]]
+                _expect_same(values, got, f"step {number} of slot {i}")
 
 
 CHECKS: dict[str, Callable[[Maker], None]] = {
@@ -240,6 +288,10 @@ CHECKS: dict[str, Callable[[Maker], None]] = {
     "async_vector_fork": _async("fork", False),
     "async_vector_spawn_shared": _async("spawn", True),
     "async_vector_spawn": _async("spawn", False),
+    "agent_vector_thread": _agent_vector("thread"),
+    "agent_vector_process": _agent_vector("process"),
+    "agent_vec_env_thread": _agent_vec_env("thread"),
+    "agent_vec_env_process": _agent_vec_env("process"),
 }
 """Every check by name. ``stable_baselines3`` is for environments with array observations."""
 
@@ -264,6 +316,11 @@ def _play(env: gym.Env[Any, Any], actions: list[Any]) -> list[Step]:
 
 def _row(batch: Any, index: int) -> Any:
     return {name: _row(part, index) for name, part in batch.items()} if isinstance(batch, dict) else batch[index]
+
+
+def _alone(env: gym.Env[Any, Any], observation: Any) -> Any:
+    """An observation as it comes out of a batch: a number of a ``Discrete`` space is NumPy's there."""
+    return _row(batch(env.observation_space, [observation]), 0)
 
 
 def _expect_reset_needed(env: gym.Env[Any, Any], when: str) -> None:

@@ -1,0 +1,189 @@
+"""A pool driven in lock-step, which is what both adapters do: every environment is sent something, and all answers are waited for.
+
+Faults stay where they happened. The row of an environment that broke off is truncated at its last good observation, the next reset
+goes to its successor, and the other rows know nothing of it.
+"""
+
+import copy
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import gymnasium
+import numpy as np
+from gymnasium.vector import AutoresetMode
+from gymnasium.vector.utils import concatenate, create_empty_array
+from numpy.typing import NDArray
+
+from agent_gym.core.seeding import derive_seed
+from agent_gym.errors import InfrastructureError, ResetNeeded
+from agent_gym.runner.messages import Row
+from agent_gym.runner.pool import AsyncPool
+
+__all__ = ["Lockstep", "Turn", "batch", "is_wrapped", "read"]
+
+
+class Turn(NamedTuple):
+    """What came of one environment's turn.
+
+    Attributes:
+        row: Where it stands now.
+        final: The last row of an episode that ended in this turn, where the environment has been reset since.
+    """
+
+    row: Row
+    final: Row | None = None
+
+    @property
+    def result(self) -> Row:
+        """The row that the action led to."""
+        return self.final or self.row
+
+
+class Lockstep:
+    """Sends to all environments of a pool and waits for all.
+
+    Args:
+        pool: The pool; nobody else may use it meanwhile.
+        mode: When an environment whose episode has ended is reset.
+
+    Attributes:
+        needs_reset: ``bool[N]``: whose episode is over, or could not begin.
+        observations: The newest observation of each environment.
+        masks: The action masks that came with them, None where the environment has none.
+        failed_resets: What became of those that could not be reset when it was last tried.
+    """
+
+    def __init__(self, pool: AsyncPool, mode: AutoresetMode) -> None:
+        self.pool = pool
+        self.mode = mode
+        self.needs_reset = np.ones(pool.num_envs, np.bool_)
+        self.observations: list[Any] = [None] * pool.num_envs
+        self.masks: list[Any] = [None] * pool.num_envs
+        self.failed_resets: dict[int, Turn] = {}
+        self._turns: dict[int, Turn] = {}
+        self._open: set[int] = set()
+        self._roots: list[int | None] = [None] * pool.num_envs
+        self._faults = [0] * pool.num_envs
+        self._replaced = [False] * pool.num_envs
+
+    def reset(self, env_ids: Sequence[int], seeds: Sequence[int | None] | None = None, options: Sequence[Any] | None = None) -> None:
+        """Sends resets.
+
+        Args:
+            env_ids: Which environments.
+            seeds: One for each of them. Without a seed an environment goes on with its own random stream; the successor of one that
+                broke down has none yet, and takes a seed derived from the last one given.
+            options: One for each of them.
+        """
+        chosen: list[int | None] = list(seeds) if seeds is not None else [None] * len(env_ids)
+        for place, i in enumerate(env_ids):
+            root = self._roots[i]
+            if chosen[place] is not None:
+                self._roots[i], self._faults[i] = chosen[place], 0
+            elif self._replaced[i] and root is not None:
+                chosen[place] = derive_seed("successor", root, self._faults[i]) >> 32
+            self._replaced[i] = False
+        self._open.update(env_ids)
+        self.pool.async_reset(env_ids, seed=chosen, options=options)
+
+    def step(self, actions: Sequence[Any] | NDArray[Any]) -> None:
+        """Sends actions, one for each environment. Where the episode is over a reset is sent instead, if the mode says so.
+
+        Raises:
+            ResetNeeded: An environment has never been reset or, in ``DISABLED`` mode, not since its episode's end. Nothing was sent.
+        """
+        waiting = [int(i) for i in np.flatnonzero(self.needs_reset)]
+        if any(self.observations[i] is None for i in waiting):
+            raise ResetNeeded("step() before reset(): reset all environments first")
+        if self.mode is AutoresetMode.DISABLED:
+            if over := [i for i in waiting if i not in self.failed_resets]:
+                raise ResetNeeded(f"the episodes of environments {over} are over: reset(options={{'reset_mask': …}}) them first")
+            self._turns = {i: self.failed_resets[i] for i in waiting}
+        elif waiting:
+            self.reset(waiting)
+        ready = [i for i in range(self.pool.num_envs) if not self.needs_reset[i]]
+        if ready:
+            self._open.update(ready)
+            self.pool.send([actions[i] for i in ready], ready)
+
+    def receive(self, timeout: float | None = None) -> dict[int, Turn] | None:
+        """Waits for all that was sent.
+
+        Returns:
+            The turns by environment; None if the timeout (seconds) passed first: then nothing is lost, and it can be called again.
+
+        Raises:
+            InfrastructureError: No environment at all could be reset.
+        """
+        same_step = self.mode is AutoresetMode.SAME_STEP
+        until = None if timeout is None else time.monotonic() + timeout
+        while self._open:
+            left = None if until is None else until - time.monotonic()
+            if left is not None and left <= 0:
+                return None
+            # An episode's end is followed by a reset at once, not when the slowest of the others is done.
+            rows = self.pool.recv(min=1 if same_step else len(self._open), timeout=left).rows
+            if not rows and until is None:
+                raise InfrastructureError(f"the pool owes answers of environments {sorted(self._open)} and has none outstanding")
+            for row in rows:
+                self._take(row)
+        turns, self._turns = self._turns, {}
+        if len(self.failed_resets) == self.pool.num_envs:
+            raise InfrastructureError(f"no environment could be reset; the first one says: {self.failed_resets[0].row.fault}")
+        return turns
+
+    def _take(self, row: Row) -> None:
+        i = row.env_id
+        if row.fault:
+            self._faults[i] += 1
+            self._replaced[i] = True
+            if row.observation is None:
+                row = replace(row, observation=self._stand_in(i))
+        same_step = self.mode is AutoresetMode.SAME_STEP
+        if row.kind == "step" and row.done and same_step:
+            self.observations[i] = row.observation
+            self._turns[i] = Turn(row, row)
+            self.reset([i])
+            return
+        earlier = self._turns.get(i)
+        turn = Turn(row, earlier.final if earlier else row if row.done and same_step else None)
+        self.failed_resets.pop(i, None)
+        if row.kind == "reset" and row.done:
+            self.failed_resets[i] = turn
+        self._turns[i] = turn
+        self._open.discard(i)
+        self.needs_reset[i] = row.done
+        self.observations[i] = row.observation
+        if row.mask is not None:
+            self.masks[i] = row.mask
+
+    def _stand_in(self, i: int) -> Any:
+        """The last observation of an environment that could not be reset; before it ever gave one, any element of its space."""
+        if self.observations[i] is not None:
+            return self.observations[i]
+        space = copy.deepcopy(self.pool.single_observation_space)
+        space.seed(0)
+        return space.sample()
+
+
+def batch(space: gymnasium.Space[Any], observations: Iterable[Any]) -> Any:
+    """Observations as Gymnasium batches them: new arrays where the space has arrays, a tuple where it has not."""
+    rows = list(observations)
+    empty: Any = create_empty_array(space, len(rows))
+    return concatenate(space, rows, empty)
+
+
+def read(env: gymnasium.Env[Any, Any], name: str) -> Any:
+    """An attribute of an environment or of a wrapper around it; runs in the worker."""
+    return env.get_wrapper_attr(name)
+
+
+def is_wrapped(env: gymnasium.Env[Any, Any], wrapper: str) -> bool:
+    """Whether there is a wrapper of a class with that full name; runs in the worker, which so need not import the class."""
+    while isinstance(env, gymnasium.Wrapper):
+        if any(f"{kind.__module__}.{kind.__qualname__}" == wrapper for kind in type(env).__mro__):
+            return True
+        env = env.env
+    return False
