@@ -25,7 +25,7 @@ from agent_gym.core.tool import ToolSpec
 from agent_gym.core.verdict import Ending
 from agent_gym.episode import MAX_DATA_BYTES, MAX_TEXT_BYTES, Episode, Terms
 from agent_gym.errors import ConfigurationError, InfrastructureError, InvalidAction, ResetNeeded, UnknownRenderMode, unknown
-from agent_gym.gateway import Boundary, FaultPlan, Permissions, Resilience
+from agent_gym.gateway import Boundary, FaultPlan, Permissions, Resilience, check_tools
 
 __all__ = ["AgentEnv"]
 
@@ -118,6 +118,8 @@ class AgentEnv(gymnasium.Env[dict[str, Any], Any]):
                 faults=FaultPlan.of(faults),
             ),
         )
+        check_tools(tools)
+        self._terms.boundary.resilience.check(tools)
         self._all_tools = self._terms.offered(tools)
         self.observation_space = Dict({"text": Unicode(MAX_TEXT_BYTES), "data": Json(MAX_DATA_BYTES)})
         self.action_space = ToolCallSpace(self._all_tools)
@@ -265,13 +267,13 @@ class AgentEnv(gymnasium.Env[dict[str, Any], Any]):
     def get_state(self) -> dict[str, Any]:
         """The episode's state as JSON values, for `set_state` of this or any environment of the same id and keywords.
 
-        ``kind`` is ``snapshot`` where the session can be saved and nothing fails on purpose (what fails has a state of its own),
-        else ``prefix``: then the calls so far are made again.
+        ``kind`` is ``snapshot`` where the session can be saved and nothing has failed so far (what fails leaves breakers, budgets and
+        books behind), else ``prefix``: then the calls so far are made again.
         """
         episode = self._running
         if episode.record.ending is Ending.INFRA_ERROR:
             raise ConfigurationError("the environment failed in this episode: it has no state to go back to; call reset()")
-        saved = None if episode.ended or self.faulty else episode.session.save()
+        saved = episode.session.save() if episode.saveable else None
         state: dict[str, Any] = {
             "kind": "prefix" if saved is None else "snapshot",
             "root": self._root,

@@ -111,6 +111,11 @@ class Episode:
         return self.record.ending is not None
 
     @property
+    def saveable(self) -> bool:
+        """Whether the session's own state is all that it takes to go on from here."""
+        return not (self.ended or self._gateway.touched or self._terms.boundary.faults is not None)
+
+    @property
     def terminated(self) -> bool:
         """Whether it ended by itself; ended otherwise, it was truncated."""
         return self._terminates(self.record.ending)
@@ -160,6 +165,8 @@ class Episode:
             self.calls.append({"invalid": outcome.invalid} if call is None else plain(call.to_dict()))
             self.last = _shown(call, outcome.result)
             ending, checks, grade_us = self._end()
+            if ending is not None:
+                self._gateway.end()
             observation, gaps = self._observe()
             parts = self._reward(outcome.result, ending)
             self.record = self._record(call, outcome, observation, gaps, started, ending, parts, checks, grade_us)

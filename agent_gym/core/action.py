@@ -25,7 +25,7 @@ MAX_DEPTH = 64
 """How deep arguments may nest."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class ToolCall:
     """One call of one tool.
 
@@ -40,6 +40,12 @@ class ToolCall:
     def to_dict(self) -> dict[str, Any]:
         """``{"name": …, "arguments": …}``, the form that is stored and that `parse_action` reads."""
         return {"name": self.name, "arguments": self.arguments}
+
+    def __eq__(self, other: object) -> bool:
+        """Whether name and arguments are the same, by value and type: 1, 1.0 and True are three things."""
+        if not isinstance(other, ToolCall):
+            return NotImplemented
+        return self.name == other.name and self.arguments == other.arguments and dumps(self.arguments) == dumps(other.arguments)
 
     def __hash__(self) -> int:
         return hash((self.name, dumps(self.arguments)))

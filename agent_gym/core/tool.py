@@ -3,7 +3,10 @@
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
+
+import orjson
 
 from agent_gym.core.action import ToolCall
 from agent_gym.errors import ConfigurationError
@@ -71,6 +74,16 @@ class ToolSpec:
     def read_only(self) -> bool:
         """Whether the tool is declared to change nothing."""
         return bool(self.annotations.get("readOnlyHint", False))
+
+    @cached_property
+    def parameters_json(self) -> bytes:
+        """The schema of its parameters, encoded."""
+        return orjson.dumps(self.parameters)
+
+    @cached_property
+    def output_json(self) -> bytes:
+        """The schema of its result, encoded; empty where the result is free."""
+        return b"" if self.output_schema is None else orjson.dumps(self.output_schema)
 
     @property
     def effect(self) -> str:

@@ -4,7 +4,7 @@ Calls of remote tools also meet what services do: faults on purpose, retries, a 
 """
 
 from agent_gym.gateway.faults import KINDS, FaultPlan
-from agent_gym.gateway.gateway import WAIT, Boundary, Gateway, Outcome, first_fault
+from agent_gym.gateway.gateway import WAIT, Boundary, Gateway, Outcome, check_tools, first_fault
 from agent_gym.gateway.permissions import LEVELS, Permissions, issue_token
 from agent_gym.gateway.resilience import Resilience
 
@@ -18,6 +18,7 @@ __all__ = [
     "Outcome",
     "Permissions",
     "Resilience",
+    "check_tools",
     "first_fault",
     "issue_token",
 ]

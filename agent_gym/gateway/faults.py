@@ -44,6 +44,8 @@ answer did not come. ``stale_read``: an earlier answer to the same call. ``silen
 ``partial_page``: only the first half of a list. ``malformed``, ``renamed_field``: the answer breaks the tool's output schema, once or
 twice. ``slow``: the answer takes 20 virtual seconds."""
 
+_BEFORE = frozenset({"rate_limit", "unavailable", "network_drop", "outage", "read_timeout", "silent_noop", "stale_read"})
+"""The kinds in which nothing is sent."""
 _RETRY_AFTER_S = (5, 20, 60)
 _OUTAGE_S = 240
 _TIMEOUT_S = 10.0
@@ -55,8 +57,9 @@ class FaultPlan:
     """What goes wrong, and how often.
 
     Attributes:
-        rate: Probability with which a call is hit, in [0, 1].
-        kinds: The kinds that are drawn from, each as likely as the others among those that can hit the call.
+        rate: Probability with which a call is hit, in [0, 1]; slightly less where none of the kinds fits the call.
+        kinds: The kinds that are drawn from. The first in a random order that fits the call hits it: an answer without a list has no
+            first half, one that came never before has no stale form.
     """
 
     rate: float
@@ -66,12 +69,12 @@ class FaultPlan:
         if isinstance(self.rate, bool) or not isinstance(self.rate, int | float) or not 0 <= self.rate <= 1:
             raise ConfigurationError(f"faults: the rate must be in [0, 1], got {self.rate!r}")
         for kind in self.kinds:
-            if kind not in KINDS:
+            if not isinstance(kind, str) or kind not in KINDS:
                 raise unknown("kind of fault", kind, KINDS)
 
     @classmethod
     def of(cls, given: object) -> "FaultPlan | None":
-        """Reads the JSON form: a rate, or ``{"rate", "kinds"?}``; None for None.
+        """Reads the JSON form: a rate, or ``{"rate", "kinds"?}``; None for None and for a rate of 0.
 
         Raises:
             ConfigurationError: It is no such thing.
@@ -79,13 +82,13 @@ class FaultPlan:
         if given is None or isinstance(given, FaultPlan):
             return given
         if isinstance(given, int | float):
-            return cls(rate=given)
+            return cls(rate=given) if given or isinstance(given, bool) else None
         if not isinstance(given, Mapping) or not {"rate"} <= set(given) <= {"rate", "kinds"}:
             raise ConfigurationError(f'faults must be a rate or {{"rate": …, "kinds": […]}}, got {given!r}')
         kinds = given.get("kinds", tuple(KINDS))
         if not isinstance(kinds, list | tuple) or not kinds:
             raise ConfigurationError(f"faults: kinds must be a list of {', '.join(KINDS)}, got {kinds!r}")
-        return cls(rate=given["rate"], kinds=tuple(kinds))
+        return cls(rate=given["rate"], kinds=tuple(kinds)) if given["rate"] or isinstance(given["rate"], bool) else None
 
 
 class Attempt(NamedTuple):
@@ -105,12 +108,13 @@ class Attempt(NamedTuple):
 
 
 class _Fault(NamedTuple):
-    kind: str
+    kinds: tuple[str, ...]
     lasts: int
     retry_after_s: int
 
 
 Send = Callable[[], tuple[ToolResult, str]]
+Rehearse = Callable[[], ToolResult | None]
 
 
 class Channel:
@@ -136,14 +140,14 @@ class Channel:
         self._tries = 0
         self._fault = None if self._plan is None else self._drawn(self._plan, spec, number)
 
-    def attempt(self, spec: ToolSpec, call: ToolCall, deadline: float, send: Send) -> Attempt:
+    def attempt(self, spec: ToolSpec, call: ToolCall, send: Send, rehearse: Rehearse) -> Attempt:
         """Makes one try of the call that was begun.
 
         Args:
             spec: Its tool.
             call: The call.
-            deadline: Of a rehearsal; `send` keeps its own.
             send: Carries it out: the result, and the traceback of a tool that raised.
+            rehearse: What it would answer without anything being done, or None.
         """
         self._tries += 1
         if barred := self._barred(spec):
@@ -151,14 +155,15 @@ class Channel:
         fault = self._fault
         if fault is None or self._tries > fault.lasts:
             return self._sent(spec, call, send)
-        return self._hit(fault, spec, call, deadline, send)
+        return self._hit(fault, spec, call, send, rehearse)
 
     def _drawn(self, plan: FaultPlan, spec: ToolSpec, number: int) -> _Fault | None:
         rng = derive("fault", self._seed, number, spec.name)
-        kinds = [kind for kind in plan.kinds if spec.effect in KINDS[kind]]
-        if rng.random() >= plan.rate or not kinds:
+        if rng.random() >= plan.rate:
             return None
-        return _Fault(kinds[int(rng.integers(len(kinds)))], 1 + int(rng.integers(2)), _RETRY_AFTER_S[int(rng.integers(3))])
+        kinds = [kind for kind in plan.kinds if spec.effect in KINDS[kind]]
+        order = tuple(kinds[index] for index in rng.permutation(len(kinds)))
+        return _Fault(order, 1 + int(rng.integers(2)), _RETRY_AFTER_S[int(rng.integers(3))])
 
     def _barred(self, spec: ToolSpec) -> Attempt | None:
         now = self._session.now()
@@ -169,33 +174,45 @@ class Channel:
                 return Attempt(_refused(spec, status, math.ceil(until - now)), fault=kind)
         return None
 
-    def _hit(self, fault: _Fault, spec: ToolSpec, call: ToolCall, deadline: float, send: Send) -> Attempt:
-        kind, session = fault.kind, self._session
-        match kind:
-            case "rate_limit":
-                self._closed[spec.name] = (session.now() + fault.retry_after_s, kind)
-                return Attempt(_refused(spec, "rate_limited", fault.retry_after_s), fault=kind)
-            case "outage":
-                self._closed[""] = (session.now() + _OUTAGE_S, kind)
-                return Attempt(_refused(spec, "unavailable", _OUTAGE_S), fault=kind)
-            case "unavailable" | "network_drop":
-                return Attempt(_refused(spec, "unavailable"), fault=kind)
-            case "read_timeout":
-                session.wait(_TIMEOUT_S)
-                return Attempt(_late(spec, "timeout"), fault=kind)
-            case "silent_noop" if (rehearsed := session.rehearse(call, deadline)) is not None:
-                return Attempt(rehearsed, fault=kind)
-            case "stale_read" if call in self._answers:
-                return Attempt(self._answers[call], fault=kind)
-        sent = self._sent(spec, call, send)
-        if kind == "timeout_after_commit":
-            session.wait(_TIMEOUT_S)
-            return sent._replace(result=_late(spec, "outcome_unknown"), fault=kind)
-        if kind == "slow":
-            session.wait(_SLOW_S)
-            return sent._replace(fault=kind)
-        mangled = _MANGLE[kind](sent.result) if kind in _MANGLE and not sent.result.failed else None
-        return sent if mangled is None else sent._replace(result=mangled, fault=kind)
+    def _hit(self, fault: _Fault, spec: ToolSpec, call: ToolCall, send: Send, rehearse: Rehearse) -> Attempt:
+        """The try as the first kind of fault that fits makes it."""
+        session = self._session
+        sent: Attempt | None = None
+        for kind in fault.kinds:
+            if sent is not None and kind in _BEFORE:  # it was sent already: too late to keep it from that
+                continue
+            match kind:
+                case "rate_limit":
+                    self._closed[spec.name] = (session.now() + fault.retry_after_s, kind)
+                    return Attempt(_refused(spec, "rate_limited", fault.retry_after_s), fault=kind)
+                case "outage":
+                    self._closed[""] = (session.now() + _OUTAGE_S, kind)
+                    return Attempt(_refused(spec, "unavailable", _OUTAGE_S), fault=kind)
+                case "unavailable" | "network_drop":
+                    return Attempt(_refused(spec, "unavailable"), fault=kind)
+                case "read_timeout":
+                    session.wait(_TIMEOUT_S)
+                    return Attempt(_late(spec, "timeout"), fault=kind)
+                case "silent_noop":
+                    if (rehearsed := rehearse()) is not None:
+                        return Attempt(rehearsed, fault=kind)
+                case "stale_read":
+                    if call in self._answers:
+                        return Attempt(self._answers[call], fault=kind)
+                case "timeout_after_commit":
+                    sent = sent or self._sent(spec, call, send)
+                    session.wait(_TIMEOUT_S)
+                    return sent._replace(result=_late(spec, "outcome_unknown"), fault=kind)
+                case "slow":
+                    sent = sent or self._sent(spec, call, send)
+                    session.wait(_SLOW_S)
+                    return sent._replace(fault=kind)
+                case _:
+                    sent = sent or self._sent(spec, call, send)
+                    mangled = None if sent.result.failed else _MANGLE[kind](sent.result)
+                    if mangled is not None:
+                        return sent._replace(result=mangled, fault=kind)
+        return sent or self._sent(spec, call, send)
 
     def _sent(self, spec: ToolSpec, call: ToolCall, send: Send) -> Attempt:
         result, error = send()

@@ -2,6 +2,7 @@
 
 import dataclasses
 import functools
+import math
 import time
 import traceback
 from collections.abc import Callable, Mapping, Sequence
@@ -23,7 +24,7 @@ from agent_gym.gateway.resilience import Resilience
 from agent_gym.gateway.safety import RetrySafety
 from agent_gym.gateway.worker import Abandoned, Interrupted, Worker
 
-__all__ = ["WAIT", "Boundary", "Gateway", "Outcome", "first_fault"]
+__all__ = ["WAIT", "Boundary", "Gateway", "Outcome", "check_tools", "first_fault"]
 
 WAIT = ToolSpec(
     name="wait",
@@ -118,8 +119,9 @@ class Gateway:
                 faults=boundary.faults,
                 seed=seed,
                 send=self._attempt,
-                check=_checked,
-                timeout_s=boundary.call_timeout_s,
+                rehearse=self._rehearse,
+                check=_conforming,
+                fault_of=first_fault,
             )
         self.safety = RetrySafety()
 
@@ -140,6 +142,8 @@ class Gateway:
         at = self._session.now()
         outcome = self._carried(call, number)
         spec, handler = self._tools.get(call.name, (None, None))
+        if self._remote is not None and spec is not None and (not spec.read_only or spec is WAIT):
+            self._remote.forget()
         if handler is None or call.name == WAIT.name:
             doubled = self.safety.note(call, spec, outcome.result, outcome.attempts, at)
             if doubled:
@@ -155,18 +159,18 @@ class Gateway:
             result = ToolResult(status="unknown_tool", content=message)
             return Outcome(result, (CallRecord(call=call, result=result, known_tool=False, valid=False),), message)
         spec, handler = known
-        if message := first_fault(spec, call.arguments):
-            result = ToolResult(status="invalid_arguments", content=message)
-            return Outcome(result, (CallRecord(call=call, result=result, valid=False, effect=spec.effect),), message)
         if call.name in self._forbidden:
             who = self._boundary.permissions
             result = ToolResult(status="forbidden", content=f"{call.name} is not permitted to {who.identity} at {who.level}")
             return Outcome(result, (CallRecord(call=call, result=result, effect=spec.effect),))
+        if message := first_fault(spec, call.arguments):
+            result = ToolResult(status="invalid_arguments", content=message)
+            return Outcome(result, (CallRecord(call=call, result=result, valid=False, effect=spec.effect),), message)
         if spec.remote and handler is None and self._remote is not None:
             return Outcome(*self._remote.call(spec, call, number))
         started = time.monotonic_ns()
-        result, error = (handler(call), "") if handler else self._attempt(spec, call)
-        result = _checked(spec, result)
+        raw, error = (handler(call), "") if handler else self._attempt(spec, call)
+        result = _conforming(spec, raw)
         record = CallRecord(
             call=call,
             result=result,
@@ -174,7 +178,7 @@ class Gateway:
             duration_us=(time.monotonic_ns() - started) // 1_000,
             effect=spec.effect,
             error=error,
-            took_effect=handler is None and not spec.read_only and not result.failed,
+            took_effect=handler is None and not spec.read_only and not raw.failed,
         )
         return Outcome(result, (record,))
 
@@ -184,18 +188,44 @@ class Gateway:
             self._worker.close()
             self._worker = None
 
+    def end(self) -> None:
+        """Takes in that the episode is over, however it ended."""
+        self.safety.end()
+
+    @property
+    def touched(self) -> bool:
+        """Whether going back to this point takes more than the session's own state."""
+        return any(self.safety.counts.values()) or (self._remote is not None and self._remote.touched)
+
     def _attempt(self, spec: ToolSpec, call: ToolCall, key: str = "") -> tuple[ToolResult, str]:
+        """One try: the result, and the traceback of a tool that raised."""
         if self._worker is not None and self._worker.abandoned:
-            return ToolResult(status="timeout", content="an earlier call still hangs; nothing answers until the episode ends"), ""
+            status = "timeout" if spec.read_only else "outcome_unknown"
+            return ToolResult(status=status, content="an earlier call still hangs; nothing answers until the episode ends"), ""
+        return self._guarded(spec, call, lambda deadline: self._session.call(call, deadline, key))
+
+    def _rehearse(self, spec: ToolSpec, call: ToolCall) -> ToolResult | None:
+        if self._worker is not None and self._worker.abandoned:
+            return None
+        rehearsed: list[ToolResult] = []
+
+        def job(deadline: float) -> ToolResult:
+            if (found := self._session.rehearse(call, deadline)) is not None:
+                rehearsed.append(found)
+            return ToolResult(status="ok")
+
+        told = self._guarded(spec, call, job)[0]
+        return told if told.failed else _plain(rehearsed[0]) if rehearsed else None
+
+    def _guarded(self, spec: ToolSpec, call: ToolCall, job: Callable[[float], ToolResult]) -> tuple[ToolResult, str]:
         timeout_s = self._boundary.call_timeout_s
         deadline = time.monotonic() + timeout_s
         try:
             if not spec.may_block:
-                return self._session.call(call, deadline, key), ""
+                return _plain(job(deadline)), ""
             if self._worker is None:
                 self._worker = Worker()
-            job = functools.partial(self._session.call, call, deadline, key)
-            return self._worker.run(job, timeout_s, self._session.interrupt, _GRACE_S), ""
+            return _plain(self._worker.run(functools.partial(job, deadline), timeout_s, self._session.interrupt, _GRACE_S)), ""
         except InfrastructureError:
             raise
         except (Interrupted, Abandoned):
@@ -203,30 +233,49 @@ class Gateway:
             return ToolResult(status="timeout" if spec.read_only else "outcome_unknown", content=content), ""
         except (Exception, SystemExit) as error:  # noqa: BLE001 - a tool may raise anything; it is told to the agent and logged in full
             content = f"{call.name} failed: {type(error).__name__}: {error}"[:_MESSAGE_CHARS]
-            return ToolResult(status="error", content=content), traceback.format_exc()
+            return ToolResult(status="error", content=content.encode(errors="backslashreplace").decode()), traceback.format_exc()
 
 
-def _checked(spec: ToolSpec, result: ToolResult) -> ToolResult:
-    """The result with nothing in it but JSON values and encodable text.
+def check_tools(tools: Sequence[ToolSpec]) -> None:
+    """Looks whether every schema can be used.
 
-    ``malformed`` if the tool gave anything else, or what breaks its output schema.
+    Raises:
+        ConfigurationError: One cannot; names the tool and what is wrong.
     """
-    if not isinstance(result, ToolResult):
-        return ToolResult(status="malformed", content=f"the tool gave a {type(result).__name__} instead of a result")
+    for spec in tools:
+        for what, schema in (("parameters", spec.parameters_json), ("output schema", spec.output_json)):
+            try:
+                _validator(schema or b"{}")
+            except ValueError as error:
+                raise ConfigurationError(f"tool {spec.name!r}: its {what} is no JSON Schema: {str(error)[:_MESSAGE_CHARS]}") from error
+
+
+def _plain(result: Any) -> ToolResult:
+    """The result with nothing in it but JSON values and encodable text; ``malformed`` if the tool gave anything else."""
+    if not isinstance(result, ToolResult) or not isinstance(result.content, str):
+        what = type(result).__name__ if not isinstance(result, ToolResult) else f"content of type {type(result.content).__name__}"
+        return ToolResult(status="malformed", content=f"the tool gave a {what} instead of a result")
     content = result.content.encode(errors="backslashreplace").decode()
+    after = result.retry_after_s
+    if after is not None and not (isinstance(after, int | float) and math.isfinite(after) and after >= 0):
+        after = None
     try:
-        result = dataclasses.replace(result, content=content, structured=plain(result.structured))
+        return dataclasses.replace(result, content=content, structured=plain(result.structured), retry_after_s=after)
     except (TypeError, RecursionError) as error:
         return ToolResult(status="malformed", content=f"the tool's result is no JSON value: {error}"[:_MESSAGE_CHARS])
-    if spec.output_schema is None or result.failed:
+
+
+def _conforming(spec: ToolSpec, result: ToolResult) -> ToolResult:
+    """The result; ``malformed`` if it breaks the tool's output schema."""
+    if not spec.output_json or result.failed:
         return result
-    fault = _fault(orjson.dumps(spec.output_schema), result.structured, "result")
+    fault = _fault(spec.output_json, result.structured, "result")
     return ToolResult(status="malformed", content=f"{spec.name} gave a malformed answer: {fault}"[:_MESSAGE_CHARS]) if fault else result
 
 
 def first_fault(spec: ToolSpec, arguments: Mapping[str, Any]) -> str:
     """Where the arguments break the tool's schema first, as ``arguments.path: what``; empty if they do not."""
-    return _fault(orjson.dumps(spec.parameters), arguments, "arguments")
+    return _fault(spec.parameters_json, arguments, "arguments")
 
 
 def _fault(schema: bytes, value: Any, where: str) -> str:

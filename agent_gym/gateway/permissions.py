@@ -29,7 +29,7 @@ class Permissions:
 
     Attributes:
         level: One of `LEVELS`.
-        identity: Who acts, for the log.
+        identity: Who acts; named where something is refused.
     """
 
     level: str = "level3"
@@ -58,13 +58,19 @@ class Permissions:
             raise ConfigurationError(f'permissions must be one of {", ".join(LEVELS)} or {{"token": …}}, got {given!r}')
         identity, _, rest = given["token"].partition("/")
         level, _, signature = rest.partition("/")
-        if not hmac.compare_digest(signature, _signature(scope, identity, level)):
-            raise ConfigurationError(f"permissions: the token of {identity[:64]!r} was not issued for {scope!r}")
+        if not hmac.compare_digest(signature.encode(errors="replace"), _signature(scope, identity, level).encode()):
+            raise ConfigurationError(
+                f"permissions: the token of {identity[:64]!r} was not issued for {scope!r}, or in another process; for tokens that hold "
+                "in several set AGENT_GYM_TOKEN_KEY"
+            )
         return cls(level, identity)
 
 
 def issue_token(scope: str, identity: str, level: str) -> str:
     """A token that opens a level to an identity in one environment, and nowhere else.
+
+    It holds in this process and in those that are forked from it; with the variable ``AGENT_GYM_TOKEN_KEY`` set to one secret, in all
+    that have it.
 
     Args:
         scope: The environment's class, such as ``ToolTask``.
@@ -81,4 +87,4 @@ def issue_token(scope: str, identity: str, level: str) -> str:
 
 
 def _signature(scope: str, identity: str, level: str) -> str:
-    return hmac.new(_KEY, "\x1f".join((scope, identity, level)).encode(), hashlib.sha256).hexdigest()
+    return hmac.new(_KEY, "\x1f".join((scope, identity, level)).encode(errors="replace"), hashlib.sha256).hexdigest()

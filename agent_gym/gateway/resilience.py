@@ -3,7 +3,8 @@
 All waiting is virtual time. One layer owns retries: with ``retries="agent"`` there are none here, and the agent is told at once.
 """
 
-from collections.abc import Callable, Mapping
+import math
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any
 
@@ -29,6 +30,7 @@ class Retry:
     retries: int = 2
 
 
+_LONGEST_S = 1e6
 _NOT_DONE = frozenset({"unavailable", "rate_limited"})
 _NOT_KNOWN = frozenset({"outcome_unknown", "malformed"})
 
@@ -71,11 +73,36 @@ class Resilience:
     backups: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        for name, low in (("first_delay_s", 0), ("longest_wait_s", 0), ("retries_per_episode", 0), ("breaker_failures", 1), ("burst", 1)):
-            if not getattr(self, name) >= low:
-                raise ConfigurationError(f"resilience: {name} must be at least {low}, got {getattr(self, name)!r}")
-        if self.calls_per_s is not None and not self.calls_per_s > 0:
+        for name, low in (("first_delay_s", 0), ("longest_wait_s", 0), ("breaker_reset_s", 0)):
+            if not _is_number(value := getattr(self, name)) or not low <= value <= _LONGEST_S:
+                raise ConfigurationError(f"resilience: {name} must be seconds in [{low}, {_LONGEST_S}], got {value!r}")
+        for name, low in (("retries_per_episode", 0), ("breaker_failures", 1), ("burst", 1)):
+            if type(value := getattr(self, name)) is not int or value < low:
+                raise ConfigurationError(f"resilience: {name} must be at least {low}, got {value!r}")
+        if self.calls_per_s is not None and not (_is_number(self.calls_per_s) and self.calls_per_s > 0):
             raise ConfigurationError(f"resilience: calls_per_s must be above 0, got {self.calls_per_s!r}")
+        if not isinstance(self.keys, bool) or not (self.cache is None or isinstance(self.cache, bool)):
+            raise ConfigurationError(f"resilience: keys and cache are true or false, got {self.keys!r} and {self.cache!r}")
+        names = [*self.backups, *self.backups.values()] if isinstance(self.backups, Mapping) else [None]
+        if not all(isinstance(name, str) for name in names):
+            raise ConfigurationError(f"resilience: backups must be an object of tool names, got {self.backups!r}")
+
+    def check(self, tools: Sequence[ToolSpec]) -> None:
+        """Looks whether the backups fit the tools.
+
+        Raises:
+            ConfigurationError: A backup is no such tool, or does something else than the tool that it stands in for.
+        """
+        known = {spec.name: spec for spec in tools}
+        for pair in self.backups.items():
+            for name in pair:
+                if name not in known:
+                    raise unknown("tool in resilience.backups", name, known)
+            first, second = (known[name] for name in pair)
+            if not (first.remote and second.remote and first.effect == second.effect):
+                raise ConfigurationError(
+                    f"resilience: {second.name} cannot stand in for {first.name}: both must be remote, with one effect"
+                )
 
     @classmethod
     def of(cls, given: object) -> "Resilience":
@@ -93,7 +120,7 @@ class Resilience:
             if name not in (known := {one.name for one in fields(cls)}):
                 raise unknown("setting of resilience", name, known)
             by_effect = name in ("read", "idempotent", "write")
-            if by_effect and (not isinstance(value, int) or value < 0):
+            if by_effect and (type(value) is not int or value < 0):
                 raise ConfigurationError(f"resilience: {name} must be a number of retries from 0, got {value!r}")
             settings[name] = Retry(getattr(cls, name).statuses, value) if by_effect else value
         try:
@@ -183,9 +210,17 @@ class Pace:
         self._per_s, self._burst = per_s, float(burst)
         self._tokens, self._at = float(burst), 0.0
 
-    def take(self, now: float) -> float:
-        """Takes a token; gives the virtual seconds to wait for it."""
+    def pause(self, now: float) -> float:
+        """Virtual seconds until there is a token."""
         self._tokens = min(self._burst, self._tokens + (now - self._at) * self._per_s)
         self._at = now
+        return max(0.0, (1.0 - self._tokens) / self._per_s)
+
+    def take(self, now: float) -> None:
+        """Takes the token that there is now."""
+        self.pause(now)
         self._tokens -= 1.0
-        return max(0.0, -self._tokens / self._per_s)
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)

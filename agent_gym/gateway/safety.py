@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from agent_gym.core.action import ToolCall
+from agent_gym.core.canonical import dumps
 from agent_gym.core.tool import CallRecord, ToolResult, ToolSpec
 
 __all__ = ["RETRY_SAFETY", "RetrySafety"]
@@ -31,17 +32,20 @@ class RetrySafety:
     Attributes:
         counts: By name, in the order of `RETRY_SAFETY`:
 
-            - ``duplicate_writes``: a write took effect once more although an earlier try of it had, unknown to the agent. Writes
-              that are ``idempotent`` do no harm and are not counted.
+            - ``duplicate_writes``: a write took effect once more although an earlier try of it had, unknown to the agent, who has not
+              looked since. Writes that are ``idempotent`` do no harm and are not counted. Two calls are the same write if they mean
+              the same: defaults filled in, 1.0 read as 1.
             - ``ignored_retry_after``: a remote tool was called before the time that its last answer had named.
             - ``retried_permanent``: the very same call was made again after a failure that no repetition cures, and nothing had
               succeeded in between (a ``wait`` is a success too).
-            - ``unverified_outcomes``: writes that were left, at the close, with an outcome that is unknown or unreadable: no read
-              succeeded since (one from the cache proves nothing), and the same write was never answered well.
+            - ``unverified_outcomes``: writes that were left, at the episode's end, with an outcome that is unknown or unreadable: no
+              read has since been answered that names what they were about (one from the cache proves nothing), and the same write
+              was never answered well.
             - ``hammering``: the fourth and every further failing call of a tool, with no success of any call and no ``wait`` in
               between.
-            - ``gave_up_early``: the episode was closed while the last call of a remote tool had failed transiently and the agent had
-              made that call fewer than three times. ``finish`` counts only if nothing but waiting came after the failure.
+            - ``gave_up_early``: the episode was closed while the last call of a remote tool had failed transiently and that call had
+              been tried fewer than three times, by the agent or the gateway. ``finish`` counts only if nothing but waiting came after
+              the failure.
     """
 
     def __init__(self) -> None:
@@ -70,7 +74,9 @@ class RetrySafety:
         Returns:
             What the double write was, if the call made one, else empty.
         """
-        remote = spec is not None and spec.remote
+        if spec is not None:
+            call = _meant(call, spec)
+        remote = spec is not None and spec.remote and not result.from_cache
         if self._promised is not None:
             tool, seconds = self._promised
             self._not_before[tool] = now + seconds
@@ -90,12 +96,15 @@ class RetrySafety:
             self._last = call
         if remote:
             self._unresolved = call if result.status in _TRANSIENT else None
-            self._tries[call] = self._tries[call] + 1 if self._unresolved else 0
+            self._tries[call] = self._tries[call] + max(1, len(attempts)) if self._unresolved else 0
         return doubled
 
-    def close(self, closing: ToolCall) -> None:
-        """Takes in the call that closes the episode. If it closed nothing after all, the next one counts instead."""
+    def end(self) -> None:
+        """Takes in that the episode is over, however it ended."""
         self.counts["unverified_outcomes"] = len(self._unknown)
+
+    def close(self, closing: ToolCall) -> None:
+        """Takes in the call that closes the episode."""
         left = self._unresolved
         given_up = closing.name in ("refuse", "hand_over") or left is self._last
         self.counts["gave_up_early"] = int(left is not None and given_up and self._tries[left] < _PATIENCE)
@@ -105,7 +114,9 @@ class RetrySafety:
             return ""
         if spec.read_only:
             if not result.failed and not result.from_cache:
-                self._unknown.clear()
+                seen = {write for write in self._unknown | self._hidden if _names(call, result, write)}
+                self._unknown -= seen
+                self._hidden -= seen
             return ""
         doubled = ""
         for made in attempts:
@@ -120,3 +131,18 @@ class RetrySafety:
         elif result.status in _UNKNOWN:
             self._unknown.add(call)
         return doubled
+
+
+def _meant(call: ToolCall, spec: ToolSpec) -> ToolCall:
+    """The call as its tool understands it: defaults filled in, whole numbers as integers."""
+    properties = spec.parameters.get("properties", {})
+    filled = {name: schema["default"] for name, schema in properties.items() if isinstance(schema, dict) and "default" in schema}
+    whole = {key: int(v) if isinstance(v, float) and v.is_integer() else v for key, v in {**filled, **call.arguments}.items()}
+    return ToolCall(call.name, dict(sorted(whole.items())))
+
+
+def _names(read: ToolCall, result: ToolResult, write: ToolCall) -> bool:
+    """Whether a read is about something that a write was about: asks for one of its arguments, or tells one."""
+    told = result.content if result.structured is None else dumps(result.structured).decode()
+    values = [value for value in write.arguments.values() if isinstance(value, str | int) and not isinstance(value, bool)]
+    return not values or any(value in read.arguments.values() or (isinstance(value, str) and value in told) for value in values)

@@ -54,7 +54,7 @@ class WorldSession(Session):
         self._wrote = snapshot["wrote"]
         self._reached = list(snapshot["reached"])
         self.violation = snapshot["violation"]
-        self._waited_s = snapshot["waited_s"]
+        self._waited_s = snapshot.get("waited_s", 0.0)  # absent from states of before there was waiting
 
     def observe(self) -> Observation:
         """Nothing beyond what the calls gave: a tool door has no view of its own."""

@@ -265,7 +265,7 @@ class World:
             self._digest, self._start = int(snapshot["digest"], 16), int(snapshot["start"], 16)
             self.clock, self._ids = snapshot["clock"], Ids(snapshot["seed"], snapshot["serial"])
             self._changes = {(name, key): (_row(before), _row(after)) for name, key, before, after in snapshot["changes"]}
-            self.ledger = Ledger(self._lock, snapshot["answers"])
+            self.ledger = Ledger(self._lock, snapshot.get("answers", ()))
 
     def diff(self, other: "World") -> list[Change]:
         """What differs between this world (before) and another (after), sorted by table and key.

@@ -10,7 +10,7 @@ import pytest
 
 from agent_gym.core import Change, Observation, Session, ToolCall, ToolResult, ToolSpec, Verdict
 from agent_gym.errors import ConfigurationError
-from agent_gym.gateway import KINDS, Boundary, FaultPlan, Gateway, Permissions, Resilience, issue_token
+from agent_gym.gateway import KINDS, WAIT, Boundary, FaultPlan, Gateway, Permissions, Resilience, check_tools, issue_token
 from agent_gym.gateway.resilience import Breaker
 
 TOOL_TASK = "agent_gym:AgentBase/ToolTask-v0"
@@ -22,7 +22,7 @@ def spec(name: str, **hints: bool) -> ToolSpec:
 
 
 READ, PUT, POST = spec("read", readOnlyHint=True), spec("put", idempotentHint=True), spec("post")
-MIRROR = spec("mirror", readOnlyHint=True)
+MIRROR, OTHER = spec("mirror", readOnlyHint=True), spec("other")
 OK = ToolResult(status="ok", structured={"n": 1})
 
 
@@ -30,7 +30,7 @@ class Service(Session):
     """A service that answers as it is told, and honours idempotency keys."""
 
     def __init__(self, *answers: ToolResult | Callable[[], ToolResult]) -> None:
-        self.tools = (READ, PUT, POST, MIRROR)
+        self.tools = (READ, PUT, POST, MIRROR, OTHER)
         self.answers = list(answers)
         self.keys: dict[str, ToolResult] = {}
         self.seen: list[tuple[float, str, str]] = []
@@ -42,7 +42,7 @@ class Service(Session):
             return self.keys[key]
         result: Any = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
         result = result() if callable(result) else result
-        if call.name in ("put", "post") and (not result.failed or result.status == "outcome_unknown"):
+        if call.name in ("put", "post", "other") and (not result.failed or result.status == "outcome_unknown"):
             self.rows += 1
             if key:
                 self.keys[key] = OK
@@ -87,6 +87,7 @@ def call(service: Service, name: str, times: int = 1, **boundary: Any) -> ToolRe
         ("rate_limited", 3, 3, 3),
         ("unavailable", 3, 3, 3),
         ("timeout", 3, 1, 1),
+        ("malformed", 3, 3, 3),
     ],
 )
 def test_what_is_tried_again(status: str, reads: int, puts: int, posts: int) -> None:
@@ -125,6 +126,22 @@ def test_a_backup_answers_degraded(status: str) -> None:
     assert outcome.result.status == "degraded"
     assert not outcome.result.failed
     assert [(one.call.name, one.result.status) for one in outcome.attempts] == [("read", status), ("mirror", "ok")]
+
+
+@pytest.mark.parametrize("first", ["outcome_unknown", "malformed"])
+def test_a_write_that_may_have_been_made_is_not_made_by_the_backup(first: str) -> None:
+    service = Service(failing(first), failing("unavailable"))
+    gateway = Gateway(service, boundary=Boundary(resilience=Resilience(backups={"post": "other"})))
+    service.keys.clear()
+    outcome = gateway.call(ToolCall("post", {"n": 1}), 1)
+    assert "other" not in {name for _, name, _ in service.seen}
+    assert service.rows <= 1
+    assert outcome.result.status in ("ok", "outcome_unknown"), "a later failure does not hide it"
+    untouched = Service(failing("unavailable"), failing("unavailable"), failing("unavailable"), OK)
+    gateway = Gateway(untouched, boundary=Boundary(resilience=Resilience(backups={"post": "other"})))
+    outcome = gateway.call(ToolCall("post", {"n": 1}), 1)
+    assert (outcome.result.status, untouched.rows) == ("degraded", 1)
+    assert [one.attempt for one in outcome.attempts] == [1, 2, 3, 4], "numbered through, so that each is found in the log"
 
 
 @pytest.mark.parametrize("name", ["put", "post"])
@@ -226,6 +243,54 @@ def test_retries_of_an_episode_are_bounded() -> None:
     gateway = Gateway(service, boundary=Boundary(resilience=Resilience(cache=False, retries_per_episode=7)))
     made = [len(gateway.call(ToolCall("read", {"n": 1}), number).attempts) - 1 for number in range(50)]
     assert sum(made) == 7
+
+
+def test_waiting_and_writing_make_what_was_read_old() -> None:
+    service = Service(OK)
+    write = ToolSpec(name="type", description="", may_block=False)
+    service.tools = (*service.tools, write)
+    gateway = Gateway(service, own=[(WAIT, lambda _: ToolResult(status="ok"))])
+    read = ToolCall("read", {"n": 1})
+    for number, between in enumerate([ToolCall("wait", {"seconds": 5}), ToolCall("type")]):
+        gateway.call(read, 3 * number)
+        gateway.call(between, 3 * number + 1)
+        assert not gateway.call(read, 3 * number + 2).result.from_cache, between.name
+
+
+def test_what_is_remembered_is_a_copy() -> None:
+    service = Service(OK)
+    gateway = Gateway(service)
+    read = ToolCall("read", {"n": 1})
+    gateway.call(read, 1)
+    gateway.call(read, 2).result.structured.clear()
+    assert gateway.call(read, 3).result.structured == {"n": 1}
+
+
+@pytest.mark.parametrize("answer", [None, {"n": 1}, ToolResult(status="ok", content=None), ToolResult(status="ok", structured={"n": {1}})])  # type: ignore[arg-type]
+def test_whatever_a_service_answers_is_a_result(answer: Any) -> None:
+    for faults in (None, FaultPlan(rate=1.0, kinds=("slow",))):
+        assert call(Service(lambda: answer), "read", retries="agent", faults=faults).status == "malformed"
+
+
+@pytest.mark.parametrize("after", [-5, float("nan"), float("inf"), "Wed, 21 Oct 2026 07:28:00 GMT"])
+def test_a_time_that_cannot_be_waited_for_is_left_out(after: Any) -> None:
+    service = Service(failing("unavailable", after))
+    assert call(service, "read").retry_after_s is None
+    assert service.now() >= 0
+
+
+def test_a_rehearsal_that_raises_is_an_error() -> None:
+    class Raising(Service):
+        def rehearse(self, call: ToolCall, deadline: float) -> ToolResult | None:  # noqa: ARG002 - it never gets so far
+            raise RuntimeError("not today")
+
+    assert call(Raising(OK), "post", retries="agent", faults=FaultPlan(rate=1.0, kinds=("silent_noop",))).status == "error"
+
+
+def test_calls_beyond_a_rate_are_not_waited_for_without_end() -> None:
+    service = Service(OK)
+    result = call(service, "post", times=2, resilience=Resilience(calls_per_s=1e-6, burst=1))
+    assert (result.status, result.retry_after_s, service.now()) == ("rate_limited", 1_000_000, 0.0)
 
 
 def test_calls_are_spread_to_a_rate() -> None:
@@ -358,6 +423,29 @@ def test_a_faulty_episode_goes_back_to_where_it_was() -> None:
             break
 
 
+def test_no_faults_are_no_faults() -> None:
+    for none in (0, 0.0, {"rate": 0}):
+        env = make(faults=none)
+        assert not env.faulty
+        env.reset(seed=0)
+        assert env.get_state()["kind"] == "snapshot"
+
+
+def test_a_state_knows_what_has_failed_so_far() -> None:
+    env, other = make(retries="agent"), make(retries="agent")
+    env.reset(seed=0)
+    for _ in range(3):
+        env.step(ToolCall("get_order", {"order_id": "W0000000"}))
+    other.set_state(env.get_state())
+    assert other.last_record.retry_safety == env.last_record.retry_safety
+    assert other.last_record.retry_safety["retried_permanent"] == 2
+
+
+def test_a_tool_with_a_schema_that_is_none_is_refused_at_once() -> None:
+    with pytest.raises(ConfigurationError, match="tool 'odd': its output schema is no JSON Schema"):
+        check_tools([ToolSpec(name="odd", description="", output_schema={"type": "strin"})])
+
+
 def test_waiting_is_on_offer_where_it_is_of_use() -> None:
     def names(**keywords: Any) -> set[str]:
         env = make(**keywords)
@@ -401,7 +489,7 @@ def test_a_token_opens_its_own_environment_and_no_other() -> None:
     assert "cancel_order" not in {tool.name for tool in env.tools}
     with pytest.raises(ConfigurationError, match="was not issued for 'WebTask'"):
         gym.make("agent_gym:AgentBase/WebTask-v0", permissions={"token": token})
-    for forged in (token.replace("level1", "level3"), token[:-1], "", "clerk/level3/"):
+    for forged in (token.replace("level1", "level3"), token[:-1], "", "clerk/level3/", "a/level3/é", "\ud800/level3/x"):
         with pytest.raises(ConfigurationError, match="was not issued"):
             Permissions.of({"token": forged}, "ToolTask")
 
@@ -418,6 +506,14 @@ def test_a_token_opens_its_own_environment_and_no_other() -> None:
         ({"resilience": {"patience": 3}}, "unknown setting of resilience 'patience'"),
         ({"resilience": {"read": -1}}, "read must be a number of retries"),
         ({"resilience": {"breaker_failures": 0}}, "breaker_failures must be at least 1"),
+        ({"resilience": {"breaker_failures": 2.5}}, "breaker_failures must be at least 1, got 2.5"),
+        ({"resilience": {"breaker_reset_s": "60"}}, r"breaker_reset_s must be seconds in \[0, 1000000.0\], got '60'"),
+        ({"resilience": {"first_delay_s": 1e308}}, "first_delay_s must be seconds"),
+        ({"resilience": {"keys": "no"}}, "keys and cache are true or false"),
+        ({"resilience": {"backups": ["a"]}}, "backups must be an object of tool names"),
+        ({"resilience": {"backups": {"get_order": "get_ordr"}}}, "unknown tool in resilience.backups 'get_ordr'; known: .*get_order"),
+        ({"resilience": {"backups": {"get_order": "cancel_order"}}}, "cancel_order cannot stand in for get_order"),
+        ({"faults": {"rate": 0.1, "kinds": [["x"]]}}, "unknown kind of fault"),
         ({"permissions": "level9"}, "unknown level of permissions 'level9'; known: level1, level2, level3"),
         ({"permissions": {"token": 3}}, "permissions must be one of"),
     ],

@@ -44,6 +44,7 @@ def play(*script: Made, closing: str = "") -> tuple[dict[str, int], list[str]]:
         told.append(safety.note(call, TOOLS.get(made.tool), result, attempts, made.at))
     if closing:
         safety.close(ToolCall(closing))
+        safety.end()
     assert tuple(safety.counts) == RETRY_SAFETY
     return {name: count for name, count in safety.counts.items() if count}, told
 
@@ -64,7 +65,8 @@ def test_a_write_repeated_after_a_failure_that_was_none_is_a_double_write(status
 @pytest.mark.parametrize(
     ("script", "expected"),
     [
-        pytest.param([LOST, READ, Made("order", effects=DONE)], 1, id="looking in between does not excuse it"),
+        pytest.param([LOST, READ, Made("order", effects=DONE)], 0, id="looking in between makes it a decision"),
+        pytest.param([LOST, Made("look", item=2), Made("order", effects=DONE)], 1, id="looking at something else does not"),
         pytest.param([LOST, Made("order", "timeout", effects=DONE), Made("order", effects=DONE)], 2, id="and again"),
         pytest.param([Made("order", effects=(True, True))], 1, id="by attempts of one call"),
         pytest.param([LOST, Made("order", effects=(False, True))], 1, id="by a later attempt"),
@@ -145,6 +147,7 @@ UNREADABLE = Made("order", "malformed")
         pytest.param([LOST, Made("look", options={"from_cache": True})], 1, id="the read came from the cache"),
         pytest.param([LOST, Made("order", item=2)], 1, id="another write was answered"),
         pytest.param([LOST, Made("wait")], 1, id="waiting shows nothing"),
+        pytest.param([LOST, Made("look", item=2)], 1, id="something else was read"),
         pytest.param([LOST, READ], 0, id="read"),
         pytest.param([LOST, Made("look", "empty")], 0, id="read, and found nothing"),
         pytest.param([LOST, Made("order")], 0, id="the same write was answered"),
@@ -186,17 +189,24 @@ def test_closing_on_a_passing_failure_is_giving_up_early(status: str, closing: s
     assert play(*[Made("look", status)] * 3, closing=closing)[0] == {}
 
 
-def test_a_closing_call_that_closed_nothing_is_not_counted_twice() -> None:
+def test_an_episode_that_nobody_closed_leaves_outcomes_unverified_too() -> None:
     safety = RetrySafety()
-    call, lost = ToolCall("order", {"item": 1}), ToolResult(status="outcome_unknown")
-    safety.note(call, TOOLS["order"], lost, (), 0.0)
-    safety.close(ToolCall("finish", {"answer": 7}))
-    assert (safety.counts["unverified_outcomes"], safety.counts["gave_up_early"]) == (1, 1)
-    safety.close(ToolCall("finish"))
-    assert (safety.counts["unverified_outcomes"], safety.counts["gave_up_early"]) == (1, 1)
-    safety.note(ToolCall("look"), TOOLS["look"], ToolResult(status="ok"), (), 0.0)
-    safety.close(ToolCall("finish"))
-    assert set(safety.counts.values()) == {0}
+    safety.note(ToolCall("order", {"item": 1}), TOOLS["order"], ToolResult(status="outcome_unknown"), (), 0.0)
+    safety.end()
+    assert (safety.counts["unverified_outcomes"], safety.counts["gave_up_early"]) == (1, 0)
+
+
+@pytest.mark.parametrize("spelled", [{"item": 1}, {"item": 1.0}, {"item": 1, "many": 1}, {"many": 1.0, "item": 1}])
+def test_a_double_write_is_seen_in_any_spelling(spelled: dict[str, Any]) -> None:
+    properties = {"item": {"type": "integer"}, "many": {"type": "integer", "default": 1}}
+    spec = ToolSpec(name="order", description="", parameters={"type": "object", "properties": properties}, remote=True)
+    safety = RetrySafety()
+    said = []
+    for arguments, status in (({"item": 1}, "timeout"), (spelled, "ok")):
+        call, result = ToolCall("order", arguments), ToolResult(status=status)
+        said.append(safety.note(call, spec, result, [CallRecord(call=call, result=result, took_effect=True)], 0.0))
+    assert said[1]
+    assert safety.counts["duplicate_writes"] == 1
 
 
 @pytest.mark.parametrize(

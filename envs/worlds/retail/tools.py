@@ -206,7 +206,9 @@ TOOLS = (
         "add_to_cart",
         "Puts pieces of a variant (one by default) into an account's cart, beside what is there of it. Needs stock for all of them.",
         _object(
-            {"quantity": {"type": "integer", "minimum": 1, "maximum": 99}}, user_id=_entity("user_id"), variant_id=_entity("variant_id")
+            {"quantity": {"type": "integer", "minimum": 1, "maximum": 99, "default": 1}},
+            user_id=_entity("user_id"),
+            variant_id=_entity("variant_id"),
         ),
         _object(line_id=_ids("line_id"), quantity=_WHOLE),
         writes=True,
