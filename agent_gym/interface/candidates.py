@@ -83,7 +83,9 @@ class Toolbox:
             self.kinds_of[spec.name] = tuple(kind for _, _, kind in self.required[spec.name] if kind is not None)
             for schema in properties.values():
                 kind = _kind(schema)
-                if kind is not None and self.kinds.get(kind) is None:
+                if kind in (_ELEMENT, _OPTION):  # a number in a goal is no element
+                    self.kinds[kind] = None
+                elif kind is not None and self.kinds.get(kind) is None:
                     self.kinds[kind] = _finder(schema.get("pattern") or schema.get("items", {}).get("pattern"))
                 if found := _finder(schema.get("x-find")):
                     self.finders[schema["x-find"]] = found
@@ -290,7 +292,7 @@ class Memory:
         if kind is not None:
             many = schema.get("type") == "array"
             for entity in self._by_kind.get(kind, ()):
-                if kind != _ELEMENT or tool in self._actions[entity]:
+                if kind != _ELEMENT or tool in self._actions.get(entity, ()):
                     yield ([entity[1]] if many else entity[1]), entity
         elif "x-find" in schema:
             for text in self._found[schema["x-find"]]:

@@ -171,3 +171,59 @@ def test_whatever_a_tool_returns_the_arrays_stay_in_their_space(goal: str, resul
     encoder = Encoder(goal, Toolbox(TOOLS))
     for step, last in enumerate([None, *(seen("get_order", result) for result in results)]):
         assert env.observation_space.contains(encoder.encode({"step": step, "max_steps": 3, "last": last, "view": {}}))
+
+
+PAGE_TOOLS = (
+    ToolSpec(
+        name="click",
+        description="",
+        parameters={
+            "type": "object",
+            "properties": {"bid": {"type": "string", "pattern": "^[0-9]+$", "x-entity": "bid"}},
+            "required": ["bid"],
+        },
+    ),
+    ToolSpec(
+        name="select_option",
+        description="",
+        parameters={
+            "type": "object",
+            "properties": {"bid": {"type": "string", "x-entity": "bid"}, "options": {"type": "string", "x-entity": "option"}},
+            "required": ["bid", "options"],
+        },
+    ),
+    ToolSpec(
+        name="fill",
+        description="",
+        parameters={
+            "type": "object",
+            "properties": {"bid": {"type": "string", "x-entity": "bid"}, "value": {"type": "string", "x-find": r"W\d+"}},
+            "required": ["bid", "value"],
+        },
+    ),
+)
+
+
+def page(*elements: dict[str, Any]) -> dict[str, Any]:
+    return {"elements": list(elements), "outline": " ".join(str(element) for element in elements)}
+
+
+def test_the_elements_of_a_page_are_on_offer_while_it_shows_them() -> None:
+    memory = Memory("Cancel order W12 and then 7, or W345.", Toolbox(PAGE_TOOLS))
+    memory.update(None, page())
+    assert calls(memory, "click") == []
+    link = {"bid": "1", "role": "link", "name": "Orders", "actions": ["click"]}
+    size = {"bid": "2", "role": "combobox", "name": "Size", "options": ["S", "M"], "actions": ["select_option"]}
+    hue = {"bid": "3", "role": "combobox", "name": "Hue", "options": ["M", "red"], "actions": ["select_option"]}
+    box = {"bid": "4", "role": "textbox", "name": "Number", "actions": ["fill"]}
+    still = {"bid": "5", "role": "button", "name": "Off", "states": ["disabled"]}
+    memory.update(None, page(link, size, hue, box, still))
+    assert calls(memory, "click") == [{"bid": "1"}]
+    pairs = {(a["bid"], a["options"]) for a in calls(memory, "select_option")}
+    assert pairs == {("2", "S"), ("2", "M"), ("3", "M"), ("3", "red")}
+    assert calls(memory, "fill") == [{"bid": "4", "value": "W12"}, {"bid": "4", "value": "W345"}]
+    memory.update(None, page(box, {**link, "bid": "6"}))
+    assert calls(memory, "click") == [{"bid": "6"}]
+    assert calls(memory, "select_option") == []
+    memory.update(None, page(link))
+    assert calls(memory, "click") == [{"bid": "1"}]
