@@ -1,5 +1,6 @@
 """What users of other vectorised runners ran into, as behaviour that this one has. Each test names the report it comes from."""
 
+import functools
 import os
 import subprocess
 import sys
@@ -15,7 +16,7 @@ import pytest
 from gymnasium.vector import AutoresetMode
 from gymnasium.wrappers import TimeLimit
 
-import agent_gym
+import agent_gym.factory
 from agent_gym.errors import InfrastructureError
 from agent_gym.runner import AgentVectorEnv, AsyncPool
 from tests.runner.oddities import DIE, END, HANG, LOCK, RAISE, STEP, Locking, Oddity, Talking
@@ -337,10 +338,14 @@ def test_an_environment_that_hangs_in_reset_is_not_waited_for_without_end() -> N
     envs.close()
 
 
-def test_our_own_environment_that_breaks_off_its_episode_is_no_fault_of_the_worker() -> None:
-    """Section 5.3: an infrastructure failure that the environment reports itself truncates, and its worker lives on."""
-    envs = agent_gym.make_vec("agent_gym:AgentBase/ToolTask-v0", 2)
+def test_an_environment_that_breaks_off_its_episode_itself_is_not_replaced() -> None:
+    """hud-evals/hud-python#426, benchflow#949: whose failure it was could not be told. Ours says so, and its worker lives on."""
+    make = functools.partial(agent_gym.factory.make, env="agent_gym.testing.small:SmallTask", defects=True, interface="text")
+    envs = AgentVectorEnv(make, 2)
     envs.reset(seed=0)
-    envs.step([0, 10**9])  # an index that stands for nothing costs a step, and is no error either
-    assert envs.pool.stats().restarts == 0
+    _, rewards, terminated, truncated, infos = envs.step(["break_engine()", "look(room=1)"])
+    assert (rewards.tolist(), terminated.tolist(), truncated.tolist()) == ([0.0, 0.0], [False, False], [True, False])
+    assert infos["ending"].tolist() == ["infra_error", ""]
+    assert infos["reward_valid"].tolist() == [False, True]
+    assert envs.pool.stats().faults == 0
     envs.close()

@@ -106,7 +106,7 @@ def test_maskable_ppo_learns_on_it_without_a_round_trip_for_masks(backend: str, 
     envs.close()
 
 
-def test_vec_normalize_and_image_wrapping_go_around_it() -> None:
+def test_vec_normalize_goes_around_it() -> None:
     envs = VecNormalize(vec("CartPole-v1"))
     observations = envs.reset()
     assert isinstance(observations, np.ndarray)
@@ -267,6 +267,24 @@ def test_an_environment_that_cannot_be_reset_ends_its_episodes_until_it_can() ->
         _, rewards, dones, infos = envs.step(np.array([STEP] * 3))
     assert not dones.any()
     assert rewards[[0, 2]].tolist() == [1.0, 1.0]
+    envs.close()
+
+
+def broken() -> gymnasium.Env[Any, Any]:
+    raise OSError("planted in the constructor")
+
+
+def test_an_environment_that_never_comes_up_does_not_stop_the_others() -> None:
+    envs = AgentVecEnv([Oddity, broken, Oddity], max_restarts=1)
+    assert np.asarray(envs.reset()).shape == (3, 2)
+    assert is_masking_supported(envs)
+    for steps in (1, 2):
+        observations, rewards, dones, infos = envs.step(np.array([STEP] * 3))
+        assert np.asarray(observations)[[0, 2], 1].tolist() == [steps] * 2
+        assert rewards.tolist() == [1.0, 0.0, 1.0]
+        assert dones.tolist() == [False, True, False]
+        assert "planted in the constructor" in infos[1]["fault"]
+        assert get_action_masks(envs).shape == (3, 7)
     envs.close()
 
 

@@ -296,6 +296,24 @@ def test_an_environment_that_cannot_be_reset_stays_truncated_until_it_can(mode: 
     envs.close()
 
 
+def broken() -> gymnasium.Env[Any, Any]:
+    raise OSError("planted in the constructor")
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_an_environment_that_never_comes_up_does_not_stop_the_others(mode: AutoresetMode) -> None:
+    envs = AgentVectorEnv([Oddity, broken, Oddity], 3, autoreset_mode=mode, max_restarts=1)
+    observations, infos = envs.reset(seed=0)
+    assert envs.observation_space.contains(observations)
+    assert "planted in the constructor" in infos["fault"][1]
+    for steps in (1, 2):
+        observations, rewards, _, truncated, _ = envs.step([STEP] * 3)
+        assert observations[[0, 2], 1].tolist() == [steps] * 2
+        assert rewards.tolist() == [1.0, 0.0, 1.0]
+        assert truncated.tolist() == [False, True, False]
+    envs.close()
+
+
 def test_when_no_environment_at_all_can_be_reset_that_is_said() -> None:
     envs = odd()
     Oddity.resets_to_fail = 1000

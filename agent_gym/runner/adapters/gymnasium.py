@@ -11,8 +11,7 @@ from gymnasium.vector.utils import batch_space, iterate
 from numpy.typing import NDArray
 
 from agent_gym.core.seeding import derive_seed
-from agent_gym.runner.adapters.lockstep import Lockstep, Turn, batch
-from agent_gym.runner.pool import AsyncPool
+from agent_gym.runner.adapters.lockstep import Lockstep, Turn, batch, open_pool
 
 __all__ = ["AgentVectorEnv", "make_vec"]
 
@@ -69,6 +68,9 @@ class AgentVectorEnv(VectorEnv[Any, Any, Any]):
 
     Attributes:
         pool: The pool inside. Its ``stats()`` may be read at any time; all else would disturb the lock-step.
+
+    Raises:
+        InfrastructureError: No environment could be made; it says why.
     """
 
     def __init__(
@@ -83,7 +85,7 @@ class AgentVectorEnv(VectorEnv[Any, Any, Any]):
     ) -> None:
         super().__init__()
         self.autoreset_mode = AutoresetMode(autoreset_mode)
-        self.pool = AsyncPool(env, num_envs, backend=backend, env_kwargs=env_kwargs, **pool)
+        self.pool = open_pool(env, num_envs, backend=backend, env_kwargs=env_kwargs, **pool)
         self.num_envs = num_envs
         self.spec = self.pool.spec
         self.metadata = {**self.pool.metadata, "autoreset_mode": self.autoreset_mode}

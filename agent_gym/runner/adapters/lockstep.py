@@ -21,7 +21,7 @@ from agent_gym.errors import InfrastructureError, ResetNeeded
 from agent_gym.runner.messages import Row
 from agent_gym.runner.pool import AsyncPool
 
-__all__ = ["Lockstep", "Turn", "batch", "is_wrapped", "read"]
+__all__ = ["Lockstep", "Turn", "batch", "is_wrapped", "open_pool", "read"]
 
 
 class Turn(NamedTuple):
@@ -166,6 +166,21 @@ class Lockstep:
         space = copy.deepcopy(self.pool.single_observation_space)
         space.seed(0)
         return space.sample()
+
+
+def open_pool(env: Any, num_envs: int, **keywords: Any) -> AsyncPool:
+    """A pool with at least one environment up.
+
+    Raises:
+        InfrastructureError: No environment could be made; nothing is left of the pool.
+    """
+    pool = AsyncPool(env, num_envs, **keywords)
+    try:
+        _ = pool.single_observation_space  # waits for it
+    except BaseException:
+        pool.close()
+        raise
+    return pool
 
 
 def batch(space: gymnasium.Space[Any], observations: Iterable[Any]) -> Any:

@@ -10,9 +10,8 @@ from gymnasium.vector import AutoresetMode
 from numpy.typing import NDArray
 
 from agent_gym.errors import ConfigurationError, MissingExtra
-from agent_gym.runner.adapters.lockstep import Lockstep, batch, is_wrapped, read
+from agent_gym.runner.adapters.lockstep import Lockstep, batch, is_wrapped, open_pool, read
 from agent_gym.runner.messages import Row
-from agent_gym.runner.pool import AsyncPool
 
 try:
     from stable_baselines3.common.vec_env import VecEnv
@@ -52,6 +51,7 @@ class AgentVecEnv(VecEnv):
 
     Raises:
         ConfigurationError: ``num_envs`` is missing or is not the list's length.
+        InfrastructureError: No environment could be made; it says why.
     """
 
     def __init__(
@@ -66,7 +66,7 @@ class AgentVecEnv(VecEnv):
         count = len(env) if isinstance(env, list | tuple) else num_envs
         if count is None or num_envs not in (None, count):
             raise ConfigurationError(f"num_envs must be given, and be the length of a list that is given; got {num_envs!r}")
-        self.pool = AsyncPool(env, count, backend=backend, env_kwargs=env_kwargs, **pool)
+        self.pool = open_pool(env, count, backend=backend, env_kwargs=env_kwargs, **pool)
         self._lockstep = Lockstep(self.pool, AutoresetMode.SAME_STEP)
         super().__init__(count, self.pool.single_observation_space, self.pool.single_action_space)
 
@@ -120,11 +120,16 @@ class AgentVecEnv(VecEnv):
 
     def has_attr(self, attr_name: str) -> bool:
         """Whether all environments have an attribute; its value stays in the workers."""
+        if attr_name == _MASKS and any(mask is not None for mask in self._lockstep.masks):
+            return True
         return all(self.pool.call("has_wrapper_attr", attr_name))
 
     def get_attr(self, attr_name: str, indices: VecEnvIndices = None) -> list[Any]:
         """An attribute of these environments."""
-        return list(self.pool.call(read, attr_name, env_ids=self._ids(indices)))
+        env_ids = self._ids(indices)
+        if attr_name == "render_mode":  # SB3 asks when it is made, and an environment that does not come up shall not stop it
+            return [self.pool.render_mode for _ in env_ids]
+        return list(self.pool.call(read, attr_name, env_ids=env_ids))
 
     def set_attr(self, attr_name: str, value: Any, indices: VecEnvIndices = None) -> None:
         """Sets an attribute of these environments; the successor of one that breaks down does not have it."""
@@ -155,11 +160,13 @@ class AgentVecEnv(VecEnv):
         return [int(i) for i in self._get_indices(indices)]
 
     def _masks(self, env_ids: Sequence[int]) -> list[Any]:
-        masks = self._lockstep.masks
-        if unknown := [i for i in env_ids if masks[i] is None]:
+        masks, failed = self._lockstep.masks, self._lockstep.failed_resets
+        if unknown := [i for i in env_ids if masks[i] is None and i not in failed]:
             for i, mask in zip(unknown, self.pool.call(_MASKS, env_ids=unknown), strict=True):
                 masks[i] = mask
-        return [masks[i] for i in env_ids]
+        # Where there is no episode nothing can be done, and any mask will do.
+        any_mask = next((mask for mask in masks if mask is not None), None)
+        return [np.ones_like(any_mask) if masks[i] is None else masks[i] for i in env_ids]
 
     def _observations(self) -> VecEnvObs:
         observations: VecEnvObs = batch(self.observation_space, self._lockstep.observations)
