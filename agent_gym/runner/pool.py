@@ -22,6 +22,7 @@ from typing import Any, Self
 
 import gymnasium
 from gymnasium.envs.registration import EnvSpec
+from numpy.typing import NDArray
 
 from agent_gym.core.seeding import derive_seed
 from agent_gym.errors import ConfigurationError, InfrastructureError
@@ -209,7 +210,7 @@ class AsyncPool:
 
     def send(
         self,
-        actions: Sequence[Any],
+        actions: Sequence[Any] | NDArray[Any],
         env_ids: Iterable[int],
         notes: Mapping[str, Any] | Sequence[Mapping[str, Any] | None] | None = None,
         priority: float | Sequence[float] | None = None,

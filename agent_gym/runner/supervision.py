@@ -153,9 +153,10 @@ class Supervisor:
             why = f"the slot is retired after {slot.failures} failures in a row; the last: {slot.fault}" if slot.retired else slot.lost
             self._outcomes.append(Outcome(index, ask.id, kind, fault=why))
             return ask.id
+        slot.since = time.monotonic()
         if slot.up:
             self._send(index, ask)
-        slot.request, slot.since = ask, time.monotonic()
+        slot.request = ask
         if kind == "reset":
             slot.lost = ""
         return ask.id
