@@ -10,6 +10,7 @@
     ├── MissingExtra (ImportError)        an optional dependency is not installed; names the extra to install
     ├── ResetNeeded (gymnasium's too)     step() before reset() or after the episode's end
     ├── StoreError                        a trajectory store that cannot be read or written
+    ├── StateLeak                         an episode did not start clean: a reset left something behind
     └── InfrastructureError               ours to mend, never the agent's failure: a run it hits counts as ``infra_error``
         └── SandboxUnavailable            this machine cannot isolate code; names the failing probe and the remedy
 
@@ -29,6 +30,7 @@ __all__ = [
     "MissingExtra",
     "ResetNeeded",
     "SandboxUnavailable",
+    "StateLeak",
     "StoreError",
     "UnknownRenderMode",
     "unknown",
@@ -90,6 +92,10 @@ class ResetNeeded(AgentGymError, gymnasium.error.ResetNeeded):
 
 class StoreError(AgentGymError):
     """A trajectory store that cannot be read or written."""
+
+
+class StateLeak(AgentGymError):
+    """An episode did not start as it does in a fresh environment; the message names the task and what differs."""
 
 
 class InfrastructureError(AgentGymError):

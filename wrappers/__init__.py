@@ -3,6 +3,7 @@
 if __name__ != "agent_gym.wrappers":
     raise ImportError(f"this is agent_gym.wrappers, not {__name__}; import agent_gym.wrappers")
 
+from agent_gym.wrappers.clean_start import CleanStart
 from agent_gym.wrappers.record_trajectory import RecordTrajectory
 
-__all__ = ["RecordTrajectory"]
+__all__ = ["CleanStart", "RecordTrajectory"]

@@ -1,0 +1,93 @@
+"""CleanStart: an environment in which a reset leaves something behind stops the run, which says what."""
+
+import sys
+from typing import Any
+
+import gymnasium as gym
+import pytest
+
+from agent_gym.core import Observation, Session, Task
+from agent_gym.errors import ConfigurationError, StateLeak
+from agent_gym.factory import make
+from agent_gym.testing import SmallTask
+from agent_gym.wrappers import CleanStart
+
+_EVERYWHERE: list[str] = []
+
+
+class Leaky(SmallTask):
+    """Something of each episode stays: in the view, in the state, in what the session holds, or in a cache of the process."""
+
+    def __init__(self, *, leak: str, **keywords: Any) -> None:
+        super().__init__(**keywords)
+        self._leak, self._opened = leak, 0
+
+    def open(self, task: Task, seed: int, snapshot: Any = None) -> Session:
+        session = super().open(task, seed, snapshot)
+        self._opened += 1
+        opened = self._opened
+        if self._leak == "cache":
+            _EVERYWHERE.append(task.id)
+            opened = len(_EVERYWHERE)
+        if self._leak in ("view", "cache"):
+            session.observe = lambda: Observation(f"visits: {min(opened, 3)}")  # type: ignore[method-assign]
+        elif self._leak == "state":
+            session.digest = lambda: f"after {min(opened, 3)}"  # type: ignore[method-assign]
+        elif self._leak == "probe":
+            session.probes = lambda: {"files": min(opened, 3)}  # type: ignore[method-assign]
+        return session
+
+    def clear_caches(self) -> None:
+        super().clear_caches()
+        _EVERYWHERE.clear()
+
+
+def env(leak: str, interface: str = "text") -> Any:
+    return make(env=f"{__name__}:Leaky", interface=interface, leak=leak)
+
+
+@pytest.fixture(autouse=True)
+def _importable(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, __name__, sys.modules[__name__])
+
+
+@pytest.mark.parametrize("interface", ["text", "array"])
+@pytest.mark.parametrize(
+    ("leak", "said"),
+    [
+        ("view", r"observation.text is 'visits: 3', in a fresh instance 'visits: 1'"),
+        ("state", "digest is 'after 3', in a fresh instance 'after 1'"),
+        ("probe", "probes.files is '3', in a fresh instance '1'"),
+        ("cache", "observation.text is"),
+    ],
+)
+def test_what_a_reset_leaves_behind_stops_the_run_and_is_named(leak: str, said: str, interface: str) -> None:
+    _EVERYWHERE.clear()
+    watched = CleanStart(env(leak, interface), every=4, instances=2)
+    for seed in range(3):
+        watched.reset(seed=seed)
+    with pytest.raises(StateLeak, match=f"task 'lamps/switch/train/.*', after 4 resets: {said}"):
+        watched.reset()
+
+
+@pytest.mark.parametrize("interface", ["text", "array"])
+@pytest.mark.parametrize("env_id", ["AgentBase/ToolTask-v0", "AgentBase/WebTask-v0"])
+def test_our_environments_start_clean(env_id: str, interface: str) -> None:
+    watched = CleanStart(gym.make(f"agent_gym:{env_id}", interface=interface, disable_env_checker=True), every=3)
+    plain = gym.make(f"agent_gym:{env_id}", interface=interface, disable_env_checker=True)
+    for number in range(9):
+        seed = 5 if number == 0 else None
+        (_, info), (_, same) = watched.reset(seed=seed), plain.reset(seed=seed)
+        assert info == same, "the comparison disturbs nothing"
+        for _ in range(4):
+            action = watched.action_space.sample()
+            if watched.step(action)[2]:
+                break
+
+
+@pytest.mark.parametrize("arguments", [{"every": 0}, {"instances": 0}])
+def test_numbers_that_do_not_fit_are_refused(arguments: dict[str, int]) -> None:
+    with pytest.raises(ConfigurationError, match="must be at least 1"):
+        CleanStart(env("none"), **arguments)
+    with pytest.raises(ConfigurationError, match="not CartPoleEnv"):
+        CleanStart(gym.make("CartPole-v1"))
