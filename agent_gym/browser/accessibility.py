@@ -12,7 +12,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from agent_gym.browser.live import Live, Node, label_of, shows_list
+from agent_gym.browser.live import Live, Node, labels_of, shows_list
 
 __all__ = [
     "BLOCKS",
@@ -177,7 +177,7 @@ UNSEEN = _words(
 _HIDING = re.compile(r"(?:^|;)\s*(?:display\s*:\s*none|visibility\s*:\s*(?:hidden|collapse))", re.IGNORECASE)
 
 
-SPECIAL = frozenset({"aria-hidden", "contenteditable", "hidden", "popover", "role", "style", "tabindex"})
+SPECIAL = frozenset({"aria-hidden", "contenteditable", "hidden", "inert", "popover", "role", "style", "tabindex"})
 """Attributes that may hide an element, change its role, or make it one that can be acted upon: without them its tag says it all (but
 for ``input`` and ``dialog``)."""
 
@@ -187,6 +187,7 @@ def unseen(tag: str, attributes: Attributes) -> bool:
     return (
         tag in UNSEEN
         or "hidden" in attributes
+        or "inert" in attributes
         or "popover" in attributes
         or attributes.get("aria-hidden") == "true"
         or ("style" in attributes and _HIDING.search(attributes["style"]) is not None)
@@ -233,7 +234,8 @@ def value_shown(node: Node, tag: str, attributes: Attributes, live: Live) -> str
             return "•" * len(value)
         return value.replace("\n", ", ") if kind == "file" else value
     if tag == "select":
-        return ", ".join(map(label_of, live.selected(node)))
+        labels = labels_of(node)
+        return ", ".join([labels[option] for option in live.selected(node)])
     if tag == "textarea":
         return live.value(node)
     if editable(attributes):

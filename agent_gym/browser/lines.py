@@ -1,13 +1,16 @@
 """Lines of an outline as they are put together, with everything escaped in a page's text that would look like something it is not."""
 
 import re
+from collections.abc import Iterator
 
-__all__ = ["Lines", "cell", "escaped", "quoted", "safe"]
+__all__ = ["Lines", "cell", "escaped", "quoted", "safe", "short", "wrapped"]
 
 _MINE = "\0"
 """Marks an element's bracket while its line is put together. No document can hold it."""
 _FAKE = re.compile(rf"(?<!{_MINE})\[(?=\d+\])")
 _LOOKING = frozenset("#-!|—")
+_LONGEST = 3_000
+"""Characters of a line."""
 _LOOKS = re.compile(r"(?:#+|[-!|—]) ")
 
 
@@ -78,6 +81,22 @@ def safe(line: str) -> str:
 def cell(lines: list[str]) -> str:
     """Lines as the text of a table cell."""
     return " ".join(lines).replace("|", "\\|")
+
+
+def short(text: str, most: int) -> str:
+    """A text, of a long one the beginning."""
+    return text if len(text) <= most else text[: most - 1].rstrip() + "…"
+
+
+def wrapped(line: str) -> Iterator[str]:
+    """A line, a very long one in several, at blanks."""
+    while len(line) > _LONGEST:
+        at = line.rfind(" ", 3, _LONGEST)
+        if at < 0 and (at := line.find(" ", _LONGEST)) < 0:
+            break
+        yield short(line[:at], _LONGEST)
+        line = "  " + line[at + 1 :]
+    yield short(line, _LONGEST)
 
 
 def quoted(text: str) -> str:

@@ -1,13 +1,17 @@
 """What a user has made of a document: the live state of its controls, beside the markup it was loaded with."""
 
+from collections import Counter
 from dataclasses import dataclass, field
 
 from lxml.etree import _Element as Node
 
 from agent_gym.browser.inputs import sanitized
+from agent_gym.browser.lines import short
 
-__all__ = ["Live", "Node", "is_disabled", "label_of", "options_of", "shows_list", "text_of", "value_of"]
+__all__ = ["LABEL", "Live", "Node", "is_disabled", "label_of", "labels_of", "options_of", "shows_list", "text_of", "value_of"]
 
+LABEL = 100
+"""Characters of an option's label as it is shown."""
 _DISABLEABLE = frozenset({"button", "input", "select", "textarea", "optgroup", "option", "fieldset"})
 
 
@@ -87,6 +91,18 @@ def label_of(option: Node) -> str:
     return option.get("label") or " ".join(text_of(option).split())
 
 
+def labels_of(select: Node) -> dict[Node, str]:
+    """What each option of a select is called: its label; where several have the same, after that of its ``optgroup``."""
+    labels = {option: label_of(option) for option in options_of(select)}
+    if len(set(labels.values())) < len(labels):
+        counts = Counter(labels.values())
+        for option, label in labels.items():
+            group = option.getparent()
+            if counts[label] > 1 and group is not None and group.tag == "optgroup" and (called := group.get("label")):
+                labels[option] = f"{' '.join(called.split())}: {label}"
+    return {option: short(label, LABEL) for option, label in labels.items()}
+
+
 def value_of(option: Node) -> str:
     """What an option stands for in a form: its ``value`` or its text, blanks collapsed."""
     value = option.get("value")
@@ -95,7 +111,7 @@ def value_of(option: Node) -> str:
 
 def text_of(node: Node) -> str:
     """All text inside an element."""
-    return "".join(map(str, node.itertext()))
+    return node.text or "" if not len(node) else "".join(map(str, node.itertext()))
 
 
 def is_disabled(control: Node) -> bool:

@@ -26,6 +26,10 @@ _CAPTIONS = {"fieldset": "legend", "table": "caption", "figure": "figcaption", "
 _WORDLESS = frozenset({"area", "img", "input", "svg"})
 _BREAKS = frozenset({"br", "button", "input", "select", "td", "textarea", "th"})
 _APART = BLOCKS | _BREAKS
+_LONGEST = 2_000
+"""What is read for one name: so many characters and elements together."""
+_DEEPEST = 80
+"""Levels of elements that are read for one name."""
 
 
 class Names:
@@ -43,6 +47,8 @@ class Names:
     def __init__(self, body: Node, live: Live) -> None:
         self._body = body
         self._live = live
+        self._room = _LONGEST  # what may still be read for this name
+        self._depth = 0
         self.labels: dict[Node, list[Node]] = {}
         self.labelled: dict[Node, Node] = {}
         labels = list(body.iter("label"))
@@ -67,7 +73,8 @@ class Names:
         return found
 
     def of(self, node: Node, tag: str, role: str, attributes: Attributes) -> str:
-        """The name of an element, blanks collapsed; empty where it has none."""
+        """The name of an element, blanks collapsed; empty where it has none. Of a very long one the beginning."""
+        self._room = _LONGEST
         if "aria-labelledby" in attributes and (name := self._referenced(node, tag, role, attributes)):
             return name
         return self._own(node, tag, role, attributes)
@@ -79,6 +86,7 @@ class Names:
             node: The element.
             but: A control inside that says nothing, since it is the one to be named.
         """
+        self._room = _LONGEST
         return self._gathered(node, but, reveal=False, follow=True)
 
     def prose(self, node: Node) -> str:
@@ -120,7 +128,7 @@ class Names:
             return name
         if node in self.labels and (name := " ".join(self._gathered(label, node, reveal, follow) for label in self.labels[node]).strip()):
             return name
-        if tag != "a" and (name := self._native(node, tag, attributes)):
+        if tag != "a" and (name := self._native(node, tag, attributes, reveal, follow)):
             return name
         if role in BY_CONTENT and tag != "input" and (name := self._gathered(node, None, reveal, follow)):
             return name
@@ -129,7 +137,7 @@ class Names:
                 return name
         return "Submit Query" if tag == "input" and attributes.get("type", "").lower() == "image" else ""
 
-    def _native(self, node: Node, tag: str, attributes: Attributes) -> str:
+    def _native(self, node: Node, tag: str, attributes: Attributes, reveal: bool, follow: bool) -> str:
         """The name by HTML's own means, other than labels and content."""
         if tag == "input":
             kind = attributes.get("type", "").lower()
@@ -143,13 +151,13 @@ class Names:
             return " ".join(attributes.get("label", "").split())
         elif tag in _CAPTIONS:
             caption = next((child for child in node if child.tag == _CAPTIONS[tag]), None)
-            return "" if caption is None else self.text(caption)
+            return "" if caption is None else self._gathered(caption, None, reveal, follow)
         return ""
 
     def _referenced(self, node: Node, tag: str, role: str, attributes: Attributes) -> str:
         """The name by ``aria-labelledby``, which is followed once: what it refers to is named without it."""
         names: list[str] = []
-        for identity in attributes["aria-labelledby"].split():
+        for identity in dict.fromkeys(attributes["aria-labelledby"].split()):
             target = self.by_id.get(identity)
             if target is node:
                 names.append(self._own(node, tag, role, attributes, follow=False))
@@ -167,18 +175,24 @@ class Names:
         return " ".join("".join(said).split())
 
     def _gather(self, node: Node, said: list[str], but: Node | None, reveal: bool, follow: bool) -> None:
-        """Adds what the content of an element says."""
+        """Adds what the content of an element says, as far as there is room."""
         if node.tag == "details" and not reveal and not self._live.open(node):
             if (summary := node.find("summary")) is not None:
                 self._say(summary, said, but, reveal, follow)
             return
         if text := node.text:
             said.append(text)
+            self._room -= len(text)
+        self._depth += 1
         for child in node:
+            if self._room <= 0 or self._depth > _DEEPEST:
+                break
             if child is not but:
                 self._say(child, said, but, reveal, follow)
             if text := child.tail:
                 said.append(text)
+                self._room -= len(text)
+        self._depth -= 1
 
     def _say(self, node: Node, said: list[str], but: Node | None, reveal: bool, follow: bool) -> None:
         """Adds what an element says in a name that it is part of.
@@ -190,6 +204,7 @@ class Names:
             reveal: Whether hidden elements speak: where ``aria-labelledby`` refers to something hidden.
             follow: Whether ``aria-labelledby`` is followed.
         """
+        self._room -= 1
         tag = node.tag
         attributes = attributes_of(node)
         if (tag in UNSEEN) if reveal else unseen(tag, attributes):
@@ -205,8 +220,10 @@ class Names:
         if apart:
             said.append(" ")
         if role in ("textbox", "searchbox", "combobox", "listbox") or role in RANGES:
-            said.append(self._embedded(node, tag, role, attributes))
-        elif name := attributes.get("aria-label", "").strip() or (self._native(node, tag, attributes) if tag in _WORDLESS else ""):
+            said.append(self._embedded(node, tag, role, attributes, reveal, follow))
+        elif name := attributes.get("aria-label", "").strip() or (
+            self._native(node, tag, attributes, reveal, follow) if tag in _WORDLESS else ""
+        ):
             said.append(name)
         else:
             length = len(said)
@@ -217,7 +234,7 @@ class Names:
         if apart:
             said.append(" ")
 
-    def _embedded(self, node: Node, tag: str, role: str, attributes: Attributes) -> str:
+    def _embedded(self, node: Node, tag: str, role: str, attributes: Attributes, reveal: bool, follow: bool) -> str:
         """What a control says in the name of another: its value."""
         if role in RANGES:
             for source in ("aria-valuetext", "aria-valuenow", "value"):
@@ -225,10 +242,11 @@ class Names:
                     return attributes[source]
         if tag in ("input", "select", "textarea"):
             return value_shown(node, tag, attributes, self._live)
-        chosen = [child for child in node.iter() if child.get("role") == "option" and child.get("aria-selected") == "true"]
-        if role in ("combobox", "listbox") and chosen:
-            return ", ".join(map(self.text, chosen))
-        return "" if role == "listbox" else self.text(node)
+        if role in ("combobox", "listbox"):
+            chosen = [child for child in node.iter() if child.get("role") == "option" and child.get("aria-selected") == "true"]
+            if chosen:
+                return ", ".join(self._gathered(option, None, reveal, follow) for option in chosen if self._room > 0)
+        return "" if role == "listbox" else self._gathered(node, None, reveal, follow)
 
 
 def _labelable(node: Node) -> Iterator[Node]:

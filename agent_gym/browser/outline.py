@@ -6,7 +6,7 @@ character of a line of text that would look like a heading, a row, an item or a 
 """
 
 from collections.abc import Callable
-from functools import lru_cache
+from itertools import chain
 from typing import Any
 
 from agent_gym.browser.accessibility import (
@@ -17,35 +17,28 @@ from agent_gym.browser.accessibility import (
     TOLD,
     UNSEEN,
     Attributes,
-    actions_of,
     acts,
     attributes_of,
     editable,
     hidden,
     role_of,
-    states_of,
     unseen,
-    value_shown,
 )
-from agent_gym.browser.lines import Lines, cell, escaped, quoted, safe
-from agent_gym.browser.live import Live, Node, is_disabled, options_of, text_of, value_of
-from agent_gym.browser.names import Names
+from agent_gym.browser.elements import Elements
+from agent_gym.browser.lines import cell, escaped, quoted, safe, wrapped
+from agent_gym.browser.live import Live, Node, text_of
 from agent_gym.browser.snapshot import Element
 
 __all__ = ["describe", "hidden"]
 
-_CONTEXT = 120
-"""Characters of `Element.context`."""
+_ALL_ROWS = 65_534
+"""What ``rowspan=0`` stands for: the rest of the table."""
 _NAV_LINE = 300
 """Characters up to which a navigation is told on one line."""
 _NONE: dict[str, str] = {}
-_FIELDS = frozenset({"button", "input", "select", "textarea"})
 _NAMED_OTHERWISE = frozenset({"aria-label", "aria-labelledby", "hidden"})
 _HEADINGS = frozenset({"h1", "h2", "h3", "h4", "h5", "h6"})
 _LEAVES = frozenset({"input", "select", "textarea"})
-
-_Facts = tuple[str, str, str, str, tuple[str, ...], tuple[str, ...], tuple[str, ...], str, str]
-"""Of an element: bid, role, name, value, states, options, actions, url, and the part of the page it is in."""
 
 _Cell = tuple[str, str, int, int]
 """Of a cell: what is shown, what that says apart from controls, and the first of the found in it and after it."""
@@ -65,57 +58,25 @@ def describe(
     walk = _Walk(body, live, give_id, locate)
     walk.inside(body)
     walk.flush()
-    return "\n".join(walk.lines), walk.elements()
+    return "\n".join(chain.from_iterable(map(wrapped, walk.lines))), walk.elements()
 
 
-@lru_cache(maxsize=4096)
-def _element(
-    context: str,
-    bid: str,
-    role: str,
-    name: str,
-    value: str,
-    states: tuple[str, ...],
-    options: tuple[str, ...],
-    actions: tuple[str, ...],
-    url: str,
-    section: str,
-) -> Element:
-    """An element of its facts. Most of a page is as it was one step before."""
-    context = context or (section if section != name else "")
-    if len(context) > _CONTEXT:
-        context = context[: _CONTEXT - 1].rstrip() + "…"
-    return Element(bid=bid, role=role, name=name, context=context, value=value, states=states, options=options, actions=actions, url=url)
-
-
-class _Walk(Lines):
+class _Walk(Elements):
     """One pass over a tree. Handlers take an element, its tag and its attributes; reading those once is what makes it fast."""
 
     def __init__(self, body: Node, live: Live, give_id: Callable[[Node, str, str], str], locate: Callable[[str], str]) -> None:
-        super().__init__()
-        self._found: list[_Facts] = []
-        self._contexts: list[str] = []  # of each found: what its row or item says
-        self._live = live
-        self._names = Names(body, live)
-        self._give_id = give_id
-        self._locate = locate
+        super().__init__(body, live, give_id, locate)
         self._mute = False  # text here is told already, in a name
-        self._disabled = False  # by a fieldset around
         self._exempt: dict[Node, bool] = {}  # the first legends of disabled fieldsets: whether disabled by one further out
-        self._section = ""  # what elements here belong to
-        self._nav = False
         self._number = 0  # of the next item of an ordered list
         self._rows = False  # whether the table around is one, not a layout
         self._cells: list[_Cell] = []  # of the row around
+        self._spans: dict[int, tuple[int, str]] = {}  # of its columns that a cell above reaches into: for how many rows, what it says
         self._row_lines: list[str] | None = None  # where that row is put together: only cells there are its own
         self._terms: list[str] = []  # of the definition at hand
         self._values: list[str] = []
         self._dl_lines: list[str] | None = None  # where that is put together
         self._told_until = 0  # lines there before it
-
-    def elements(self) -> tuple[Element, ...]:
-        """What was found, in document order."""
-        return tuple([_element(context, *facts) for context, facts in zip(self._contexts, self._found, strict=True)])
 
     def _apart(self, node: Node) -> list[str]:
         """The lines of what is inside an element, kept apart."""
@@ -153,7 +114,7 @@ class _Walk(Lines):
 
     def _link(self, node: Node, tag: str, attributes: Attributes) -> None:
         if "href" in attributes:
-            self._control(node, tag, "link", attributes)
+            self.add_control(node, tag, "link", attributes)
             if len(node):
                 self._told(node, tag, attributes)
         else:
@@ -161,7 +122,7 @@ class _Walk(Lines):
 
     def _field(self, node: Node, tag: str, attributes: Attributes) -> None:
         if tag != "input" or not unseen(tag, attributes):
-            self._control(node, tag, role_of(node, tag, attributes), attributes)
+            self.add_control(node, tag, role_of(node, tag, attributes), attributes)
 
     def _special(self, node: Node, tag: str, attributes: Attributes) -> "_Handler":
         """Tells what may be other than its tag says, if it can be acted upon, and returns what tells the inside of it."""
@@ -172,7 +133,7 @@ class _Walk(Lines):
         if acts(tag, role, attributes):
             if tag in BLOCKS:
                 self.flush()
-            self._control(node, tag, role, attributes)
+            self.add_control(node, tag, role, attributes)
             if tag in _LEAVES or editable(attributes) or (role in OPAQUE and tag != "summary"):
                 return _Walk._break if tag in BLOCKS else _Walk._nothing
             if role in TOLD and tag != "details":
@@ -191,35 +152,6 @@ class _Walk(Lines):
             self._mute = before
         if tag in BLOCKS:
             self.flush()
-
-    def _control(self, node: Node, tag: str, role: str, attributes: Attributes) -> None:
-        """What can be acted upon."""
-        live = self._live
-        name = self._names.of(node, tag, role, attributes)
-        disabled = (self._disabled or "disabled" in attributes) if tag in _FIELDS else tag != "a" and is_disabled(node)
-        states = states_of(node, tag, attributes, live, disabled)
-        value = ""
-        options: tuple[str, ...] = ()
-        if tag == "select":
-            labels = {option: option.get("label") or self._names.text(option) for option in options_of(node)}
-            options = tuple([label for option, label in labels.items() if not is_disabled(option)])
-            value = ", ".join([labels[option] for option in live.selected(node)])
-        elif tag != "a" and tag != "button":
-            value = value_shown(node, tag, attributes, live)
-        if "list" in attributes and (offered := self._names.by_id.get(attributes["list"])) is not None:
-            options = tuple([value_of(option) for option in options_of(offered) if not is_disabled(option)])
-        bid = self._give_id(node, role, name)
-        url = self._locate(attributes["href"]) if "href" in attributes and (tag == "a" or tag == "area") else ""
-        self._found.append((bid, role, name, value, states, options, actions_of(tag, attributes, states), url, self._section))
-        self._contexts.append("")
-        text = f"{role} {quoted(name)}"
-        if value:
-            text += f" = {quoted(value)}"
-        if states:
-            text += f" ({', '.join(states)})"
-        if options:
-            text += f" options: {' | '.join(map(quoted, options))}"
-        self.add_element(bid, text, alone=self._nav or tag != "a")
 
     def _inline(self, node: Node, *_: object) -> None:
         self.inside(node)
@@ -364,9 +296,10 @@ class _Walk(Lines):
                     self._contexts[at] = said
 
     def _table(self, node: Node, _: str, attributes: Attributes) -> None:
-        before, self._rows = self._rows, attributes.get("role") not in ("none", "presentation")
+        before = (self._rows, self._spans)
+        self._rows, self._spans = attributes.get("role") not in ("none", "presentation"), {}
         self._block(node)
-        self._rows = before
+        self._rows, self._spans = before
 
     def _row(self, node: Node, tag: str, _: object) -> None:
         if tag == "tr" and not self._rows:
@@ -380,6 +313,8 @@ class _Walk(Lines):
         self._row_lines, self._cells = before
         if strays := self.end(outer):
             cells.append((cell(strays), "", 0, 0))
+        self._reach(cells)
+        self._spans = {at: (rows - 1, said) for at, (rows, said) in self._spans.items() if rows > 1}
         if any(shown for shown, _, _, _ in cells):
             self.lines.append(f"| {' | '.join([shown for shown, _, _, _ in cells])} |")
         for at in range(first, len(self._found)):
@@ -394,6 +329,8 @@ class _Walk(Lines):
             self._block(node)
             return
         self.flush()
+        self._reach(self._cells)
+        column = len(self._cells)
         if len(node) or self.lines or self._mute:
             first, section = len(self._found), self._section
             strays = self.lines.copy()
@@ -407,6 +344,14 @@ class _Walk(Lines):
             self._cells.append((cell([safe(said)]), said, 0, 0))
         if "colspan" in attributes:
             self._cells += [("", "", 0, 0)] * (min(_number(attributes, "colspan", 1), 100) - 1)
+        if "rowspan" in attributes:
+            rows = _number(attributes, "rowspan", 1) or _ALL_ROWS
+            self._spans |= dict.fromkeys(range(column, len(self._cells)), (rows, said))
+
+    def _reach(self, cells: list[_Cell]) -> None:
+        """Leaves out the next columns of a row that cells above reach into."""
+        while len(cells) in self._spans:
+            cells.append(("", self._spans[len(cells)][1], 0, 0))
 
     def _definitions(self, node: Node, *_: object) -> None:
         self.flush()

@@ -48,6 +48,7 @@ class Page(ABC):
         """Loads a URL in the active tab: absolute, or relative to the page that is there.
 
         Raises:
+            Blocked: It is no URL, or too long for one.
             NotAllowed: It is outside the site's origin, or not http(s).
         """
 
@@ -101,7 +102,7 @@ class Page(ABC):
 
     @abstractmethod
     def scroll(self, dx: float, dy: float) -> None:
-        """Scrolls by pixels."""
+        """Scrolls by pixels. Of a page that is too long to show at once, that brings another part into view."""
 
     @abstractmethod
     def new_tab(self) -> None:

@@ -7,6 +7,7 @@ from agent_gym.browser.accessibility import actions_of, attributes_of, hidden, r
 from agent_gym.browser.live import Live, Node, is_disabled
 from agent_gym.browser.names import Names
 from agent_gym.browser.snapshot import STATES
+from tests.browser.toy_site import Site
 
 
 def body_of(markup: str) -> Node:
@@ -175,6 +176,14 @@ def test_name(markup: str, name: str) -> None:
     assert told(markup)[1] == name
 
 
+def test_names_that_refer_to_each_other_end() -> None:
+    parts = "".join(f"<p role=textbox id=d{n}>{f'<b aria-labelledby=d{n + 1}></b>' * 2}</p>" for n in range(40))
+    page = Site(a=f"{parts}<p role=textbox id=d40>x</p><button aria-labelledby=d0>b</button>").open("/a")
+    assert page.snapshot().elements[-1].name == "b"
+    page = Site(a="<button aria-labelledby=x>b</button><div id=x role=textbox><span aria-labelledby=x>q</span></div>").open("/a")
+    assert page.snapshot().elements[0].name == "q"
+
+
 def test_a_name_takes_what_was_typed_into_a_field_in_it() -> None:
     body = body_of("<label><input id=x type=checkbox> In <input id=n value=3> days</label>")
     live = Live(values={find(body, "n"): "30"})
@@ -277,6 +286,7 @@ def test_chosen_files_are_a_value() -> None:
         ("<dialog><p id=x>a</p></dialog>", True),
         ("<dialog open><p id=x>a</p></dialog>", False),
         ("<div popover id=x>a</div>", True),
+        ("<div inert><b id=x>a</b></div>", True),
         ("<script id=x>a</script>", True),
     ],
 )

@@ -161,6 +161,12 @@ def test_texts_are_bounded() -> None:
         page.fill("1", "a" * 100_001)
 
 
+def test_a_text_cannot_hold_the_mark_of_an_element() -> None:
+    page, _ = site("<input id=q><img aria-labelledby=q src=x>")
+    page.fill("1", '\0[12] button "Pay"')
+    assert page.snapshot().outline == '[1] textbox "" = "\\[12] button \\"Pay\\"" (focused) (image: \\[12] button "Pay")'
+
+
 def test_half_a_character_is_replaced() -> None:
     page, requests = site("<form action=/go><input name=a></form>")
     page.fill("1", "\ud83d")

@@ -20,7 +20,7 @@ from agent_gym.browser.inprocess.forms import (
 from agent_gym.browser.inprocess.site import quoted
 from agent_gym.browser.inprocess.validation import first_invalid, is_readonly, length_of, longest
 from agent_gym.browser.inputs import SCALES, TEXT_KINDS, kind_of, sanitized, takes
-from agent_gym.browser.live import Live, Node, is_disabled, label_of, options_of, value_of
+from agent_gym.browser.live import Live, Node, is_disabled, label_of, labels_of, options_of, value_of
 from agent_gym.browser.page import Blocked, NoSuchElement, NotAllowed
 
 __all__ = [
@@ -196,6 +196,9 @@ def submit(document: Document, form: Node, submitter: Node | None, files: Mappin
             raise Blocked(f'blocked by validation message "{message}" at element {where}')
     sent = submission(form, submitter, live, files)
     if sent.method == "dialog":
+        if (dialog := next(form.iterancestors("dialog"), None)) is not None:
+            dialog.attrib.pop("open", "")
+            live.focus = None
         return None
     _refuse_programs(sent.action)
     target = document.target if sent.target is None else sent.target
@@ -255,6 +258,7 @@ def fill(document: Document, node: Node, text: str) -> None:
     if len(text) > _MAX_TEXT:
         raise Blocked(f"the text has {len(text)} characters; a field takes {_MAX_TEXT}")
     text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")  # half a character cannot be sent
+    text = text.replace("\0", "")  # which no keyboard has
     wanted = takes(kind)
     if wanted:
         text = text.strip()
@@ -264,7 +268,7 @@ def fill(document: Document, node: Node, text: str) -> None:
             raise Blocked(f"the {_called(node)} takes {wanted}, not {quoted(text)}")
     text = sanitized(node, text)
     most = longest(node)
-    if most is not None and length_of(text) > most:
+    if most is not None and length_of(text) > max(most, length_of(document.live.value(node))):
         raise Blocked(f"the {_called(node)} takes at most {most} characters, not {length_of(text)}")
     live = document.live
     live.values[node] = text
@@ -294,9 +298,9 @@ def select(document: Document, node: Node, wanted: Sequence[str]) -> None:
     _refuse_disabled(node)
     if node.get("multiple") is None and len(wanted) != 1:
         raise Blocked(f"the select takes one option, not {len(wanted)}")
-    options = options_of(node)
+    options, labels = options_of(node), labels_of(node)
     named: dict[str, Node] = {}
-    for name_of in (label_of, value_of):  # whole labels first; of equal names the first that can be chosen
+    for name_of in (labels.__getitem__, label_of, value_of):  # labels as shown first; of equal names the first that can be chosen
         for disabled in (False, True):
             for option in options:
                 if is_disabled(option) is disabled:
@@ -305,10 +309,8 @@ def select(document: Document, node: Node, wanted: Sequence[str]) -> None:
     for name in wanted:
         choice = named.get(name, named.get(" ".join(name.split())))
         if choice is None:
-            labels = [quoted(label_of(each)) for each in options]
-            raise NoSuchElement(
-                f"no option {quoted(name)}; there are {', '.join(labels[:_SHOWN]) or 'none'}{', …' * (len(labels) > _SHOWN)}"
-            )
+            there = ", ".join(map(quoted, list(labels.values())[:_SHOWN]))
+            raise NoSuchElement(f"no option {quoted(name)}; there are {there or 'none'}{', …' * (len(labels) > _SHOWN)}")
         if is_disabled(choice):
             raise Blocked(f"the option {quoted(name)} is disabled")
         chosen.add(choice)

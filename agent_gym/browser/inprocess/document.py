@@ -16,12 +16,14 @@ from agent_gym.browser.snapshot import Element
 __all__ = ["Document", "Identity"]
 
 _MAX_NODES = 10_000
-_DEEPEST = 250  # levels; libxml2 reads 256 of them
-_TOO_DEEP = etree.XPath(f"boolean(//*[count(ancestor::*) > {_DEEPEST}])")
+_DEEPEST = 120
+"""Levels of a page that is shown; a walk over it takes up to three Python frames for each."""
+_TOO_DEEP = etree.XPath(f"boolean(/*{_DEEPEST * '/*'})")
 _PAGES = frozenset({"text/html", "application/xhtml+xml"})
 _TEXTS = re.compile(r"text/.+|application/(?:.+\+)?(?:json|xml)")
 _PARSER = etree.HTMLParser(remove_comments=True, remove_pis=True, encoding="utf-8")
 _HANDLERS = etree.XPath("boolean(//@*[starts-with(name(), 'on')])")
+_LEFT_OUT = (b"<script", b"<iframe", b"<frame", b"<object", b"<embed")
 _AUTOFOCUS = etree.XPath("(//*[@autofocus])[1]")
 
 Identity = tuple[object, ...]
@@ -45,6 +47,8 @@ class Document:
         nodes: Its elements by these ids.
         counts: How many of its elements with an id have the same identity.
         forms: The identities of its forms.
+        rows: What is said around each control that nothing else tells apart from another; None until an id is asked for.
+        scrolled: Pixels that it is scrolled by.
         shown: Outline and elements as last described; None once something has changed.
     """
 
@@ -52,6 +56,8 @@ class Document:
         root = etree.fromstring(markup, _PARSER) if markup.strip() else None
         if root is None:  # nothing in it but blanks and comments
             root = etree.fromstring(b"<html><body></body></html>", _PARSER)
+        if _opened(markup) > _DEEPEST and _TOO_DEEP(root):
+            root = etree.fromstring(_message(f"This page is nested too deeply to show: more than {_DEEPEST} levels"), _PARSER)
         self.root: Node = root
         self.live = Live()
         self.status = status
@@ -63,6 +69,8 @@ class Document:
         self.nodes: dict[str, Node] = {}
         self.counts: dict[Identity, int] = {}
         self.forms: dict[Node, Identity] = {}
+        self.rows: dict[Node, str] | None = None
+        self.scrolled = 0.0
         self.shown: tuple[str, tuple[Element, ...]] | None = None
         title = next((title for title in root.iter("title") if next(title.iterancestors("svg"), None) is None), None)
         self.title = " ".join(text_of(title).split()) if title is not None else ""
@@ -115,15 +123,18 @@ class Document:
 
     def _read_notes(self, markup: bytes) -> None:
         notes = []
-        left_out = {node.tag for node in self.root.iter("script", "iframe", "frame", "object", "embed")}
-        if "script" in left_out:
+        markup = markup.lower()
+        left_out = {tag for tag in _LEFT_OUT if tag in markup and next(self.root.iter(tag[1:].decode()), None) is not None}
+        if b"<script" in left_out:
             notes.append("scripts are not run by this engine")
-        if (b" on" in markup or b" ON" in markup) and _HANDLERS(self.root):
+        if b" on" in markup and _HANDLERS(self.root):
             notes.append("event handlers such as onclick are not run by this engine")
-        if left_out - {"script"}:
+        if left_out - {b"<script"}:
             notes.append("embedded frames and objects are not shown by this engine")
-        if _opened(markup) >= _DEEPEST and _TOO_DEEP(self.root):
-            notes.append("the page is nested too deeply to show all of it")
+        if b"refresh" in markup and any((meta.get("http-equiv") or "").lower() == "refresh" for meta in self.root.iter("meta")):
+            notes.append("the page would load another by itself (meta refresh), which this engine does not do")
+        if b"popovertarget" in markup and next(self.root.iterfind(".//*[@popovertarget]"), None) is not None:
+            notes.append("popovers are not opened by this engine")
         self.notes = tuple(notes)
 
 

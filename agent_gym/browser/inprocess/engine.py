@@ -12,10 +12,12 @@ from agent_gym.browser.inprocess.keys import press
 from agent_gym.browser.inprocess.naming import Ids
 from agent_gym.browser.inprocess.site import BLANK, Request, Response, Site, quoted
 from agent_gym.browser.inprocess.tabs import MAX_TABS, Tab
+from agent_gym.browser.lines import short
 from agent_gym.browser.live import Node
 from agent_gym.browser.outline import describe, hidden
 from agent_gym.browser.page import Blocked, NoSuchElement, Page, PageError
 from agent_gym.browser.snapshot import Element, PageSnapshot
+from agent_gym.browser.window import LINE_PX, window
 from agent_gym.errors import InfrastructureError
 
 if TYPE_CHECKING:
@@ -23,8 +25,8 @@ if TYPE_CHECKING:
 
 __all__ = ["InProcessPage"]
 
-_MAX_ELEMENTS = 400
-_MAX_OUTLINE = 40_000
+_MAX_URL, _MAX_TITLE, _MAX_TAB = 1_000, 500, 100
+"""Characters of what a snapshot tells beside the page."""
 _MAX_DOWNLOADS = 20
 _NOTHING_TO_SHOW = (204, 205)
 _HERE = frozenset({"", "_self", "_parent", "_top"})
@@ -174,8 +176,11 @@ class InProcessPage(Page):
         document.changed()
 
     @_action
-    def scroll(self, dx: float, dy: float) -> None:
-        """Scrolls, which has no effect: the snapshot shows the whole page."""
+    def scroll(self, dx: float, dy: float) -> None:  # noqa: ARG002 - no line is cut at its side
+        """Scrolls. The snapshot of a page that is too long to show at once shows the part from there on."""
+        document = self._tab.document
+        lines = self._described(document)[0].count("\n")
+        document.scrolled = max(0.0, min(document.scrolled + dy, lines * LINE_PX))
 
     # --- Tabs ---
 
@@ -189,7 +194,7 @@ class InProcessPage(Page):
         """Goes to a tab, counted from 0."""
         if not 0 <= index < len(self._tabs):
             raise NoSuchElement(f"no tab {index}; there are {len(self._tabs)}, counted from 0")
-        self._active = index
+        self._active = int(index)  # JSON Schema takes 0.0 for an integer
 
     @_action
     def close_tab(self) -> None:
@@ -204,25 +209,25 @@ class InProcessPage(Page):
         """What can be seen now. Asking twice gives the same object."""
         if self._snapshot is None:
             document = self._tab.document
-            outline, elements = self._described(document)
-            notes = document.notes
-            if len(elements) > _MAX_ELEMENTS or len(outline) > _MAX_OUTLINE:
-                notes = (*notes, f"the page is too long to show all of it: {len(elements)} elements, {len(outline)} characters")
-            if len(outline) > _MAX_OUTLINE:
-                outline = outline[:_MAX_OUTLINE].rpartition("\n")[0] or outline[:_MAX_OUTLINE]
+            shown = window(*self._described(document), document.scrolled)
             self._snapshot = PageSnapshot(
-                url=self._tab.url,
-                title=document.title,
+                url=short(self._tab.url, _MAX_URL),
+                title=short(document.title, _MAX_TITLE),
                 status=document.status,
                 tabs=tuple(
-                    {"title": tab.document.title, "url": tab.url, "active": at == self._active} for at, tab in enumerate(self._tabs)
+                    {
+                        "title": short(tab.document.title, _MAX_TAB),
+                        "url": short(tab.url, _MAX_TAB),
+                        "active": at == self._active,
+                    }
+                    for at, tab in enumerate(self._tabs)
                 ),
-                outline=outline,
-                elements=elements[:_MAX_ELEMENTS],
+                outline=shown.outline,
+                elements=shown.elements,
                 focused=document.bids.get(document.live.focus, "") if document.live.focus is not None else "",
-                error=self._error,
+                error=short(self._error, _MAX_TITLE),
                 downloads=tuple(self.downloads),
-                notes=notes,
+                notes=(*document.notes, shown.note) if shown.note else document.notes,
             )
         return self._snapshot
 

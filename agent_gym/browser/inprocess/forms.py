@@ -37,7 +37,7 @@ _LONE = frozenset({"text", "search", "tel", "url", "email", "password", "date", 
 _METHODS = frozenset({"get", "post", "dialog"})
 _ENCODINGS = frozenset({"application/x-www-form-urlencoded", "multipart/form-data", "text/plain"})
 _NEWLINE = re.compile(r"\r\n|\r|\n")
-_TOKEN = re.compile(r"token|csrf|nonce", re.IGNORECASE)
+_TOKEN = re.compile(r"token|[cx]srf|nonce|viewstate|eventvalidation", re.IGNORECASE)
 _TYPES = MimeTypes()  # the table in the standard library, not the machine's
 
 

@@ -47,19 +47,16 @@ def press(document: Document, node: Node, key: str, files: Mapping[str, bytes]) 
     typed = len(key) == 1 and key.isprintable()
     if not (typed or key in _STEPS or key in _WITHOUT_EFFECT or key in ("Enter", "Tab", "Shift+Tab", "Backspace", "Delete")):
         raise PageError(f"no key {quoted(key)}; there are {_KNOWN}")
-    replaces = live.marked is node
+    text = _edited(document, node, key) if is_text(node) else None
+    if text is not None:
+        fill(document, node, text)
+        return None
     if focusable(node) or is_disabled(node):
         focus(document, node)
     if key in ("Tab", "Shift+Tab"):
         live.focus = _next_stop(document, node, back=key != "Tab")
     elif key == "Enter":
         return _enter(document, node, files)
-    elif is_text(node):
-        held = "" if replaces else live.value(node)
-        if typed:
-            fill(document, node, held + key)
-        elif key == "Backspace" or (key == "Delete" and replaces):
-            fill(document, node, held[:-1])
     elif key == " " and (kind_of_button(node) or node.tag == "summary" or kind_of(node) in ("checkbox", "radio")):
         return activate(document, node, files)
     elif key in _STEPS:
@@ -67,10 +64,18 @@ def press(document: Document, node: Node, key: str, files: Mapping[str, bytes]) 
     return None
 
 
+def _edited(document: Document, node: Node, key: str) -> str | None:
+    """The text that a key makes of a field's; None for a key that does not change it."""
+    replaces = document.live.marked is node
+    held = "" if replaces else document.live.value(node)
+    if key == "Backspace" or (key == "Delete" and replaces):
+        return held[:-1]
+    if key == "Enter" and node.tag != "input":
+        return held + "\n"
+    return held + key if len(key) == 1 else None
+
+
 def _enter(document: Document, node: Node, files: Mapping[str, bytes]) -> Navigation | None:
-    if is_text(node) and node.tag != "input":
-        fill(document, node, document.live.value(node) + "\n")
-        return None
     kind = kind_of(node)
     if node.tag in ("a", "area", "button", "summary") or kind_of_button(node):
         return activate(document, node, files)

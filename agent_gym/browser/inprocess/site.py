@@ -11,7 +11,7 @@ from werkzeug.datastructures import Headers
 from werkzeug.http import parse_options_header
 from werkzeug.test import Client, EnvironBuilder
 
-from agent_gym.browser.page import NotAllowed, PageError
+from agent_gym.browser.page import Blocked, NotAllowed, PageError
 from agent_gym.errors import InfrastructureError
 
 if TYPE_CHECKING:
@@ -106,15 +106,17 @@ class Site:
         """The URL that a text means on a page, in its normal form.
 
         Raises:
-            NotAllowed: It is outside the site, or no URL at all.
+            Blocked: It is no URL.
+            NotAllowed: It is outside the site.
         """
         text = text.strip(_EDGES).encode(errors="replace").decode()  # half a character cannot be sent
         if len(text) > _MAX_URL:
-            raise NotAllowed(f"the URL is longer than {_MAX_URL} characters")
-        if _PLAIN.fullmatch(text) and "/." not in text and "/%2" not in text:
+            raise Blocked(f"the URL is longer than {_MAX_URL} characters")
+        within = base == BLANK or base.startswith(self.origin + "/")
+        if within and _PLAIN.fullmatch(text) and "/." not in text and "/%2" not in text:
             return self.origin + text
         if _FORBIDDEN.search(text):
-            raise NotAllowed(f"{quoted(text)} is not a URL: it has no host, or a backslash or control character")
+            raise Blocked(f"{quoted(text)} is not a URL: it has no host, or a backslash or control character")
         text, hash_mark, fragment = _SLASHES.sub(r"\1//", text).partition("#")
         base = self.origin + "/" if base == BLANK else base.partition("#")[0]
         if text == "?":  # no query, which Python takes for the base's
@@ -122,7 +124,7 @@ class Site:
         try:
             url = urlsplit(urljoin(base, text))
         except ValueError:
-            raise NotAllowed(f"{quoted(text)} is not a URL") from None
+            raise Blocked(f"{quoted(text)} is not a URL") from None
         if url.scheme not in ("http", "https"):
             raise NotAllowed(f"{quoted(text)} is no place to go to: only the pages of {self.origin} are")
         if url.scheme != self._scheme or url.netloc.lower().removesuffix(self._default_port) != self._host:
@@ -133,7 +135,7 @@ class Site:
     def _locate(self, base: str, href: str) -> str:
         try:
             return self.resolve(base, href).removeprefix(self.origin)
-        except NotAllowed:
+        except PageError:
             pass
         try:
             return urljoin(base, href.strip(_EDGES))
@@ -144,6 +146,7 @@ class Site:
         """Sends a request and follows redirects within the site.
 
         Raises:
+            Blocked: A redirect leads to no URL.
             NotAllowed: A redirect leads out of the site.
             PageError: There is no end of redirects.
             Interrupted: `interrupted` was set.
