@@ -107,7 +107,7 @@ class AsyncPool:
         self.meter = Meter(num_envs)
         self._backend: Backend = make_backend(backend, num_envs, workdir)
         self._end = weakref.finalize(self, self._backend.close, 2.0)  # a pool that nobody closes leaves nothing behind either
-        factories = [Factory(given, dict(env_kwargs or {})) for given in envs]
+        factories = [Factory.of(given, env_kwargs) for given in envs]
         self._supervisor = Supervisor(self._backend, factories, deadlines, max_restarts)
         self.counters: Counters = self._supervisor.counters
         self._episodes = Episodes(self._supervisor, self.queue, self.meter, seed)

@@ -283,4 +283,7 @@ class Supervisor:
         self.counters.restarts += slot.failures > 0
         slot.ask = Ask(self._next_id(), "make", self._factories[index])
         slot.due = time.monotonic() + self._deadlines.make_s
-        self._backend.spawn(index, slot.ask)
+        try:
+            self._backend.spawn(index, slot.ask)
+        except InfrastructureError as error:
+            self._fail(index, str(error))

@@ -31,15 +31,19 @@ class Factory:
     env: str | EnvSpec | Callable[..., Env]
     keywords: Mapping[str, Any] = field(default_factory=dict)
 
+    @classmethod
+    def of(cls, env: str | EnvSpec | Callable[..., Env], keywords: Mapping[str, Any] | None = None) -> "Factory":
+        """A factory; an id that is registered here becomes its spec, since it may not be registered where the worker is."""
+        known = gymnasium.registry.get(env, env) if isinstance(env, str) else env
+        return cls(known, dict(keywords or {}))
+
     @property
     def modules(self) -> tuple[str, ...]:
         """Modules of ours that it needs, worth importing once for all workers."""
-        spec = self.env
-        if isinstance(spec, str):
-            module, _, name = spec.rpartition(":")
-            if module in ("", "agent_gym"):
-                spec = gymnasium.registry.get(name, spec)
-        own = spec.kwargs.get("env", "") if isinstance(spec, EnvSpec) else getattr(spec, "__module__", "")
+        env: Any = self.env
+        if isinstance(env, str):
+            env = gymnasium.registry.get(env.removeprefix("agent_gym:"))
+        own = env.kwargs.get("env", "") if isinstance(env, EnvSpec) else getattr(env, "__module__", "")
         module = str(own).partition(":")[0]
         return ("agent_gym.factory", module) if module.startswith("agent_gym.") else ()
 

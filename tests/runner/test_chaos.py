@@ -47,7 +47,7 @@ def test_every_task_is_accounted_for(backend: str, tmp_path: Path) -> None:
     rng = derive("chaos", backend)
     ended: Counter[tuple[str | None, bool]] = Counter()
     keywords = {"kinds": STEPS[backend], "folder": str(tmp_path)}
-    timeouts = {"make_timeout_s": 1.0, "reset_timeout_s": 0.4, "step_timeout_s": 0.4}
+    timeouts = {"make_timeout_s": 5.0, "reset_timeout_s": 0.4, "step_timeout_s": 0.4}
     with AsyncPool(Chaotic, 16, backend=backend, env_kwargs=keywords, tasks=TASKS, max_restarts=20, **timeouts) as pool:  # type: ignore[arg-type]
         while not pool.finished:
             batch = pool.recv(timeout=0.2)

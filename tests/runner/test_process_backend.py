@@ -12,6 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import gymnasium
 import numpy as np
 import psutil
 import pytest
@@ -224,6 +225,15 @@ def test_a_fork_of_the_pools_process_cannot_close_it() -> None:
         child.join()
         pool.send([0, 0], [0, 1])
         assert [row.fault for _ in range(2) for row in pool.recv(timeout=10)] == ["", ""]
+
+
+def test_an_id_that_only_the_users_script_registers_is_known_to_workers() -> None:
+    gymnasium.register("Runner/OnlyHere-v0", entry_point="tests.runner.faulty:Faulty", kwargs={"length": 3})
+    try:
+        with AsyncPool("Runner/OnlyHere-v0", 1, backend="process") as pool:
+            assert pool.call("length") == [3]
+    finally:
+        del gymnasium.registry["Runner/OnlyHere-v0"]
 
 
 def test_usage_is_told_by_environment(tmp_path: Path) -> None:

@@ -2,7 +2,6 @@ import math
 import os
 import signal
 from collections.abc import Iterator
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -102,12 +101,11 @@ def test_if_no_environment_can_be_made_the_first_failure_is_raised(backend: str,
     if (backend, make) == ("thread", "hang"):
         make = "wait:constructor"
     pool = AsyncPool(Faulty, 2, backend=backend, env_kwargs={"make": make}, make_timeout_s=60.0 if make == "raise" else 0.3)
-    with closing(pool):
-        with pytest.raises(InfrastructureError, match=f"(?s)no environment could be made.*{says}"):
-            started(pool)
-        with pytest.raises(InfrastructureError, match="no environment could be made"):
-            _ = pool.single_action_space
-        release_all()
+    with pytest.raises(InfrastructureError, match=f"(?s)no environment could be made.*{says}"):
+        started(pool)
+    with pytest.raises(InfrastructureError, match="no environment could be made"):
+        _ = pool.single_action_space
+    pool.close(timeout_s=0.1)
 
 
 def test_an_environment_that_does_not_exist_is_told_with_its_traceback() -> None:

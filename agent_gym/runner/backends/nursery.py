@@ -58,8 +58,11 @@ class _Nursery:
         _prctl(_PR_SET_CHILD_SUBREAPER, 1)
 
     def run(self) -> None:
+        poll = select.poll()
+        for descriptor in (self._control.fileno(), self._wake):
+            poll.register(descriptor, select.POLLIN)
         while os.getppid() == self._parent:
-            ready, _, _ = select.select([self._control.fileno(), self._wake], [], [], 0.05 if self._news else 1.0)
+            ready = [descriptor for descriptor, _ in poll.poll(50 if self._news else 1000)]
             if self._wake in ready:
                 os.read(self._wake, 4096)
             self._reap()

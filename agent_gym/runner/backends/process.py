@@ -66,10 +66,13 @@ class ProcessBackend(Backend):
         """Has a worker forked.
 
         Raises:
-            InfrastructureError: The nursery cannot be started.
+            InfrastructureError: The nursery cannot be started, or the system allows no further socket.
         """
         self._last += 1
-        ours, theirs = socket.socketpair()
+        try:
+            ours, theirs = socket.socketpair()
+        except OSError as error:
+            raise InfrastructureError(f"no socket for a worker: {error}") from error
         with theirs:
             ours.setblocking(False)
             worker = self._workers[slot] = _Worker(self._last, slot, Channel(ours))

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from agent_gym.errors import InfrastructureError
 from agent_gym.runner.backends import Backend
 from agent_gym.runner.messages import Answer, Ask
 from agent_gym.runner.worker import Worker, interrupt
@@ -35,8 +36,15 @@ class ThreadBackend(Backend):
         self._answers: queue.SimpleQueue[Answer] = queue.SimpleQueue()
 
     def spawn(self, slot: int, ask: Ask) -> None:
-        """Starts a thread."""
-        self._threads[slot] = _Thread(slot, ask, self._answers)
+        """Starts a thread.
+
+        Raises:
+            InfrastructureError: The system allows no further thread.
+        """
+        try:
+            self._threads[slot] = _Thread(slot, ask, self._answers)
+        except RuntimeError as error:
+            raise InfrastructureError(f"no thread can be started: {error}") from error
 
     def send(self, slot: int, ask: Ask) -> None:
         """Puts the ask into the thread's queue."""
