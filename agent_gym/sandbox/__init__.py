@@ -5,6 +5,7 @@ from agent_gym.sandbox.codec import CodecError
 from agent_gym.sandbox.execution import ExecResult
 from agent_gym.sandbox.grading import Graded, grade_with_check
 from agent_gym.sandbox.limits import Limits
+from agent_gym.sandbox.pool import SandboxPool, default_pool
 from agent_gym.sandbox.preflight import available, preflight
 from agent_gym.sandbox.workspace import Changes, Sandbox
 
@@ -18,7 +19,9 @@ __all__ = [
     "Limits",
     "Reply",
     "Sandbox",
+    "SandboxPool",
     "available",
+    "default_pool",
     "grade_with_check",
     "preflight",
 ]

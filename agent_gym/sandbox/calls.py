@@ -13,10 +13,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
 from agent_gym.errors import AgentGymError, InfrastructureError
+from agent_gym.sandbox.bubblewrap import LIBRARY
 from agent_gym.sandbox.codec import MAX_BYTES, MESSAGE_DEPTH, CodecError, dumps, loads
 from agent_gym.sandbox.frames import FrameError, frame, read_frame
-from agent_gym.sandbox.jail import LIBRARY, Jail, Job
-from agent_gym.sandbox.limits import Limits
+from agent_gym.sandbox.jail import Job, OneShot, Place
+from agent_gym.sandbox.limits import Limits, check_files
 from agent_gym.sandbox.preflight import preflight
 
 __all__ = ["CandidateError", "CandidateProcess", "Peer", "PeerError", "Reply", "printable"]
@@ -79,16 +80,18 @@ class Peer:
         module: A file of ``inside/``, without its ending.
         files: The workspace, which the program's imports are looked up in.
         limits: Of its whole life.
+        place: Where; without one, in a sandbox of its own.
 
     Raises:
         SandboxUnavailable: This machine cannot isolate code.
         InfrastructureError: The sandbox did not start.
     """
 
-    def __init__(self, module: str, files: Mapping[str, bytes], limits: Limits) -> None:
-        machine = preflight()
-        argv = (machine.python, "-s", f"{LIBRARY}/agent_gym/sandbox/inside/{module}.py")
-        job = Job(argv=argv, limits=limits, files=files, path=f"{LIBRARY}:/workspace")
+    def __init__(self, module: str, files: Mapping[str, bytes], limits: Limits, place: Place | None = None) -> None:
+        check_files(files, limits)
+        argv = (f"{LIBRARY}/agent_gym/sandbox/inside/{module}.py",)
+        job = Job(argv=argv, script=True, limits=limits, files=files, path=f"{LIBRARY}:/workspace")
+        place = place or OneShot(preflight())
         self._owner = os.getpid()
         try:
             self._socket, theirs = socket.socketpair()
@@ -96,7 +99,7 @@ class Peer:
             raise InfrastructureError(f"the sandbox could not be started: {error}") from error
         try:
             with theirs:
-                self._jail = Jail(machine, job, calls=theirs)
+                self._exchange = place.start(job, (-1, -1, theirs.fileno()))
         except BaseException:
             self._socket.close()
             raise
@@ -109,7 +112,7 @@ class Peer:
             PeerError: The program has ended, or reads nothing.
         """
         data = frame(dumps(message, max_depth=MESSAGE_DEPTH))
-        self._socket.settimeout(self._left(self._jail.deadline))
+        self._socket.settimeout(self._left(self._exchange.deadline))
         try:
             self._socket.sendall(data)
         except OSError as error:
@@ -124,7 +127,7 @@ class Peer:
         Raises:
             PeerError: None came, or what came is no message. The program is dead then.
         """
-        deadline = self._jail.deadline if timeout_s is None else min(time.monotonic() + timeout_s, self._jail.deadline)
+        deadline = self._exchange.deadline if timeout_s is None else min(time.monotonic() + timeout_s, self._exchange.deadline)
 
         def read(size: int) -> bytes:
             self._socket.settimeout(self._left(deadline))
@@ -138,7 +141,7 @@ class Peer:
     def close(self) -> None:
         """Ends the program; again is nothing."""
         self._socket.close()
-        self._jail.close()
+        self._exchange.close()
 
     def _left(self, deadline: float) -> float:
         if os.getpid() != self._owner:
@@ -147,9 +150,9 @@ class Peer:
 
     def _ended(self, error: Exception) -> PeerError:
         """Kills the program, and finds out what became of it."""
-        self._jail.stop()
+        self._exchange.stop()
         self._socket.close()
-        report = self._jail.report()
+        report = self._exchange.report()
         if report.reason in ("wall", "cpu") or isinstance(error, TimeoutError):
             return PeerError(True, f"it took too long ({report.reason if report.reason != 'stopped' else 'the call'})")
         if report.reason == "stopped":
@@ -166,16 +169,20 @@ class CandidateProcess:
         program: Python source; bytes are decoded as Python decodes a source file. Its ``__name__`` is ``solution``.
         files: Modules it may import: relative paths and contents.
         limits: Of the process's whole life, all calls together; waiting between calls counts as elapsed time.
+        place: Where; without one, in a sandbox of its own. See ``SandboxPool.place``.
 
     Raises:
+        ValueError: A file's path is not a plain relative one, or they are too large.
         SandboxUnavailable: This machine cannot isolate code.
         InfrastructureError: The sandbox did not start.
     """
 
-    def __init__(self, program: str | bytes, *, files: Mapping[str, bytes] | None = None, limits: Limits | None = None) -> None:
+    def __init__(
+        self, program: str | bytes, *, files: Mapping[str, bytes] | None = None, limits: Limits | None = None, place: Place | None = None
+    ) -> None:
         self._fault: CandidateError | None = None
         self._loaded = False
-        self._peer = Peer("candidate", files or {}, limits or Limits())
+        self._peer = Peer("candidate", files or {}, limits or Limits(), place)
         try:
             self._peer.send(("load", program))
         except CodecError as error:

@@ -11,8 +11,7 @@ import time
 from typing import cast
 
 from agent_gym.errors import InfrastructureError
-from agent_gym.sandbox.jail import Jail, Job, Reason
-from agent_gym.sandbox.machine import Machine
+from agent_gym.sandbox.jail import Job, Place, Reason, Report
 
 __all__ = ["ExecResult", "Run"]
 
@@ -40,6 +39,8 @@ class ExecResult:
     """Seconds of all its processes, but see ``Limits.cpu_s``; neither time belongs into an observation."""
     left_out: tuple[tuple[str, str], ...] = ()
     """Paths in the workspace that were not kept, and why: ``symbolic link``, ``pipe``, ``too much``, ``name``, …; at most 16."""
+    fate: Reason | None = None
+    """The limit at which what an earlier run had left running was killed since; None if it was not."""
 
     @property
     def ok(self) -> bool:
@@ -48,17 +49,17 @@ class ExecResult:
 
 
 class Run:
-    """A program running in a sandbox of its own.
+    """A program running in a sandbox.
 
     Args:
-        machine: From ``preflight``.
+        place: Where.
         job: What to run.
 
     Raises:
         InfrastructureError: It did not start.
     """
 
-    def __init__(self, machine: Machine, job: Job) -> None:
+    def __init__(self, place: Place, job: Job) -> None:
         self._limits = job.limits
         ours: list[int] = []
         theirs: list[int] = []
@@ -67,7 +68,7 @@ class Run:
                 read, write = os.pipe()
                 ours.append(read)
                 theirs.append(write)
-            self._jail = Jail(machine, job, stdout=theirs[0], stderr=theirs[1])
+            self._exchange = place.start(job, theirs)
         except BaseException as error:
             for descriptor in ours:
                 os.close(descriptor)
@@ -82,20 +83,20 @@ class Run:
 
     def interrupt(self) -> None:
         """Ends it soon, from any thread: ``wait`` returns with reason ``interrupted``."""
-        self._jail.stop()
+        self._exchange.stop()
 
-    def wait(self) -> tuple[ExecResult, dict[str, bytes]]:
+    def wait(self) -> tuple[ExecResult, Report]:
         """Waits for the end.
 
         Returns:
-            The result, and the workspace as the program left it.
+            The result, and the report with the workspace as the program left it.
 
         Raises:
             InfrastructureError: The sandbox itself failed; nothing that the program does leads here.
         """
         try:
             flooded = self._pump()
-            report = self._jail.report()
+            report = self._exchange.report()
             for descriptor, kept in self._streams.items():  # nobody writes any more: what is left is little
                 os.set_blocking(descriptor, False)  # a fork of this process may hold the other end: then there is no end of file
                 with contextlib.suppress(BlockingIOError):
@@ -104,7 +105,7 @@ class Run:
         except OSError as error:
             raise InfrastructureError(f"the sandbox's output could not be read: {error}") from error
         finally:
-            self._jail.close()
+            self._exchange.close()
             for descriptor in self._streams:
                 os.close(descriptor)
         reason = report.reason
@@ -123,19 +124,20 @@ class Run:
             wall_s=report.wall_s,
             cpu_s=report.cpu_s,
             left_out=report.left_out,
+            fate=cast("Reason | None", report.fate or None),
         )
-        return result, report.files
+        return result, report
 
     def _pump(self) -> bool:
         """Reads output until process 1 has something to say. Returns whether there was too much."""
         flooded = False
         with selectors.DefaultSelector() as selector:
-            selector.register(self._jail.channel, selectors.EVENT_READ)
+            selector.register(self._exchange.channel, selectors.EVENT_READ)
             for descriptor in self._streams:
                 selector.register(descriptor, selectors.EVENT_READ)
             while True:
-                ready = [key.fd for key, _ in selector.select(max(0.0, self._jail.deadline - time.monotonic()))]
-                if self._jail.channel.fileno() in ready:
+                ready = [key.fd for key, _ in selector.select(max(0.0, self._exchange.deadline - time.monotonic()))]
+                if self._exchange.channel.fileno() in ready:
                     return flooded
                 if not ready:
                     raise InfrastructureError("the sandbox did not end its run in time")
@@ -146,7 +148,7 @@ class Run:
                         selector.unregister(descriptor)
                 if not flooded and sum(kept.total for kept in self._streams.values()) > self._limits.flood_mib * _MIB:
                     flooded = True
-                    self._jail.stop()
+                    self._exchange.stop()
 
 
 class _Kept:

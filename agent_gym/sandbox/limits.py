@@ -8,8 +8,12 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from collections.abc import Mapping
 
-__all__ = ["Limits"]
+__all__ = ["Limits", "check_files"]
+
+_PAGE = 4096
+_MIB = 1 << 20
 
 # A field's smallest and largest value; the largest keep a slip of the pen from asking for a machine's worth of memory.
 _RANGES: dict[str, tuple[float, float]] = {
@@ -86,3 +90,26 @@ class Limits:
                 raise TypeError(f"Limits.{field.name}: got {value!r}, expected {'a whole number' if whole else 'a number'}")
             if not (math.isfinite(value) and low <= value <= high):
                 raise ValueError(f"Limits.{field.name}: got {value!r}, expected a value in [{low}, {high}]")
+
+
+def check_files(files: Mapping[str, bytes], limits: Limits) -> None:
+    """Whether files fit into a workspace.
+
+    Raises:
+        ValueError: A path is not a plain relative one, a file's name is a directory's too, or they are too many or too large.
+    """
+    directories: set[str] = set()
+    for path in files:
+        parts = path.split("/")
+        if any(part in ("", ".", "..") or len(part.encode(errors="replace")) > 255 or "\0" in part for part in parts) or len(path) > 1024:
+            raise ValueError(f"path: got {path!r}, expected a relative one such as 'src/main.py', at most 1024 characters long")
+        if not path.isprintable():
+            raise ValueError(f"path: got {path!r}, expected printable characters")
+        directories.update("/".join(parts[:i]) for i in range(1, len(parts)))
+    if both := sorted(directories & files.keys()):
+        raise ValueError(f"path {both[0]!r}: a file and a directory cannot have the same name")
+    if len(files) + len(directories) > limits.workspace_files:
+        raise ValueError(f"the workspace would hold {len(files) + len(directories)} files, at most {limits.workspace_files} are allowed")
+    pages = sum(-(-len(data) // _PAGE) for data in files.values())  # what they take up inside
+    if pages * _PAGE > limits.workspace_mib * _MIB:
+        raise ValueError(f"the workspace would hold {pages * _PAGE / _MIB:.1f} MiB, at most {limits.workspace_mib} MiB are allowed")

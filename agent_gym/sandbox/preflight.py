@@ -6,16 +6,27 @@ import functools
 import json
 
 from agent_gym.errors import InfrastructureError, SandboxUnavailable
+from agent_gym.sandbox.bubblewrap import PROGRAM
 from agent_gym.sandbox.execution import Run
-from agent_gym.sandbox.jail import PROGRAM, Job
+from agent_gym.sandbox.jail import Job, OneShot
 from agent_gym.sandbox.limits import Limits
 from agent_gym.sandbox.machine import Machine, find_machine
+from agent_gym.sandbox.warm import Box
 
 __all__ = ["available", "preflight", "self_test"]
 
 # What process 1's or bwrap's last words tell about the machine → probe, remedy.
 _HINTS = (
-    (("mount proc", "Mount too revealing"), "proc", "let containers mount /proc: `--security-opt systempaths=unconfined` in Docker"),
+    (
+        ("clone:", "ns_last_pid", "capset:", "bounding set:"),
+        "nested_namespaces",
+        "allow namespaces inside namespaces: in Docker `--security-opt seccomp=unconfined`, elsewhere `sysctl user.max_pid_namespaces`",
+    ),
+    (
+        ("mount proc", "mount /proc", "Mount too revealing"),
+        "proc",
+        "let containers mount /proc: `--security-opt systempaths=unconfined` in Docker",
+    ),
     (
         ("setting up uid map", "loopback: Failed", "No permissions to create", "Creating new namespace failed", "Operation not permitted"),
         "user_namespaces",
@@ -61,22 +72,25 @@ print(json.dumps({
 """
 
 
-def preflight() -> Machine:
+def preflight(warm: bool = False) -> Machine:
     """What the sandbox is made of here, once it has been seen to hold.
+
+    Args:
+        warm: Whether it is to be a warm one.
 
     Raises:
         SandboxUnavailable: It does not; names the probe, what it saw and the remedy.
     """
-    error = available()
+    error = available(warm)
     if error:
         raise SandboxUnavailable(error.probe, error.detail, error.remedy)
     return find_machine()
 
 
-def available() -> SandboxUnavailable | None:
+def available(warm: bool = False) -> SandboxUnavailable | None:
     """Why the sandbox cannot run here; None when it can. What may be for a moment only, such as too many open files, is tried again."""
     try:
-        return self_test()
+        return self_test(warm)
     except _Unexplained as error:
         return SandboxUnavailable("start", str(error), "run `bwrap --unshare-all --ro-bind / / true` and mend what it reports")
 
@@ -86,7 +100,7 @@ class _Unexplained(Exception):
 
 
 @functools.cache
-def self_test() -> SandboxUnavailable | None:
+def self_test(warm: bool = False) -> SandboxUnavailable | None:
     """Isolates the probe program, once a process.
 
     Raises:
@@ -95,8 +109,13 @@ def self_test() -> SandboxUnavailable | None:
     try:
         machine = find_machine()
         limits = Limits(processes=8, memory_mib=256)
-        job = Job(argv=(machine.python, "-s", PROGRAM), limits=limits, program=_PROBE.encode())
-        result, _ = Run(machine, job).wait()
+        job = Job(argv=(PROGRAM,), script=True, limits=limits, program=_PROBE.encode())
+        box = Box(machine) if warm else None
+        try:
+            result, _ = Run(box or OneShot(machine), job).wait()
+        finally:
+            if box:
+                box.close()
     except SandboxUnavailable as error:
         return error
     except InfrastructureError as error:

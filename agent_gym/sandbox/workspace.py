@@ -1,8 +1,8 @@
 """An episode's workspace, and running programs in it.
 
-The workspace is a dict of paths and bytes in this process's memory. It is sent into a fresh sandbox before each run and read back after it:
-so a snapshot is a copy of a dict, nothing is left behind on a disk, and nothing but the files' contents survives a run. Empty directories,
-permissions, links and times do not.
+The workspace is a dict of paths and bytes in this process's memory. It is sent into empty file systems before each run and read back after
+it: so a snapshot is a copy of a dict, nothing is left behind on a disk, and nothing but the files' contents survives a run. Empty
+directories, permissions, links and times do not. Only where something is left running on purpose do the file systems stay as they are.
 """
 
 from __future__ import annotations
@@ -10,18 +10,21 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from types import MappingProxyType
+from typing import TypedDict
 
 from agent_gym.errors import InfrastructureError
+from agent_gym.sandbox.bubblewrap import PROGRAM
 from agent_gym.sandbox.execution import ExecResult, Run
-from agent_gym.sandbox.jail import PROGRAM, Job
-from agent_gym.sandbox.limits import Limits
+from agent_gym.sandbox.jail import Job, OneShot, Place
+from agent_gym.sandbox.limits import Limits, check_files
 from agent_gym.sandbox.preflight import preflight
+from agent_gym.sandbox.warm import Box
 
-__all__ = ["Changes", "Sandbox", "check_files"]
+__all__ = ["Changes", "Sandbox"]
 
-_PAGE = 4096
 _MIB = 1 << 20
 
 
@@ -34,22 +37,54 @@ class Changes:
     removed: tuple[str, ...]
 
 
+class _About(TypedDict):
+    """What every job of a workspace says."""
+
+    limits: Limits
+    kept: Limits
+    files: Mapping[str, bytes]
+    removed: Sequence[str]
+    live: bool
+    stdin: bytes
+    background: bool
+    loopback: bool
+
+
 class Sandbox:
     """One episode's files, and isolated execution over them.
+
+    Made by ``SandboxPool.acquire``, it has a warm sandbox for its runs. Made by itself it starts a new one for each run, which is slower
+    and otherwise the same, but for ``background``, which it lacks, and the loopback, which is always up.
 
     Not for several runs at once; ``interrupt`` and ``close`` may come from any thread.
 
     Args:
         files: What the workspace holds at first: relative POSIX paths and contents.
         limits: Of the workspace, and of each run that brings none of its own.
+        loopback: Whether 127.0.0.1 works inside.
+        lease: Where a warm sandbox is got from, and given back to.
 
     Raises:
         SandboxUnavailable: This machine cannot isolate code.
         ValueError: A path or the total size does not fit.
     """
 
-    def __init__(self, files: Mapping[str, bytes] | None = None, *, limits: Limits | None = None) -> None:
-        self._machine = preflight()
+    def __init__(
+        self,
+        files: Mapping[str, bytes] | None = None,
+        *,
+        limits: Limits | None = None,
+        loopback: bool = False,
+        lease: Callable[[], AbstractContextManager[Place]] | None = None,
+    ) -> None:
+        self._lease = lease or (lambda: nullcontext(OneShot(preflight())))
+        self._warm = lease is not None
+        if not self._warm:
+            preflight()
+        self._loopback = loopback
+        self._leased = ExitStack()
+        self._place: Place | None = None
+        self._live: dict[str, bytes] | None = None  # what was in the workspace when something was left running there
         self.limits = limits or Limits()
         self._files: dict[str, bytes] = {}
         self._lock = threading.Lock()
@@ -98,28 +133,51 @@ class Sandbox:
         self.read_file(path)
         del self._files[path]
 
-    def run_python(self, source: str | bytes, *arguments: str, stdin: bytes = b"", limits: Limits | None = None) -> ExecResult:
+    def run_python(
+        self, source: str | bytes, *arguments: str, stdin: bytes = b"", limits: Limits | None = None, background: bool = False
+    ) -> ExecResult:
         """Runs a Python program in the workspace, whose modules it can import; bytes are decoded as Python decodes a file. See ``run``."""
-        argv = (self._machine.python, "-s", PROGRAM, *arguments)
         program = source.encode(errors="surrogatepass") if isinstance(source, str) else source
-        return self._run(self._job(argv, stdin, limits, program))
+        return self._run(Job(argv=(PROGRAM, *arguments), script=True, program=program, **self._about(stdin, limits, background)))
 
-    def run(self, argv: Sequence[str], *, stdin: bytes = b"", limits: Limits | None = None) -> ExecResult:
-        """Runs a command in the workspace, in a sandbox of its own, and waits for it. What it leaves running is killed.
+    def run(self, argv: Sequence[str], *, stdin: bytes = b"", limits: Limits | None = None, background: bool = False) -> ExecResult:
+        """Runs a command in the workspace and waits for it.
 
         Args:
             argv: The command and its arguments; looked up in ``/usr/bin``.
             stdin: What it reads; at most ``tmp_mib``.
             limits: Instead of the sandbox's own.
+            background: Whether what it leaves running, and what earlier runs left, lives on when it ends by itself. Then the limits of
+                this run hold on, elapsed time aside; what such processes write into the workspace is seen after the next run. Without it,
+                all is killed.
 
         Raises:
             InfrastructureError: The sandbox itself failed, or was closed; never because of what the program did.
             ValueError: A word of the command holds a NUL or a lone surrogate, there is none, or stdin or the workspace is too large for
-                ``limits``.
+                ``limits``; or ``background`` was asked of a sandbox that is not warm.
         """
         if not argv:
             raise ValueError("argv: got no words, expected a command")
-        return self._run(self._job(argv, stdin, limits))
+        return self._run(Job(argv=argv, **self._about(stdin, limits, background)))
+
+    def reset(self, files: Mapping[str, bytes] | None = None) -> None:
+        """Begins another episode, which nothing of this one reaches: whatever runs is killed, and only these files are there.
+
+        Raises:
+            ValueError: See ``write_file``.
+            InfrastructureError: It is closed, or the warm sandbox failed; the next run gets another.
+        """
+        check_files(files or {}, self.limits)
+        with self._lock:
+            self._check_free()
+            self._files = dict(files or {})
+            self._live = None
+            if isinstance(self._place, Box):
+                try:
+                    self._place.reset()
+                except InfrastructureError:
+                    self._give_back()
+                    raise
 
     def interrupt(self) -> None:
         """Ends the run in progress, if there is one: it returns with reason ``interrupted``."""
@@ -158,57 +216,71 @@ class Sandbox:
         )
 
     def close(self) -> None:
-        """Ends a run in progress and forgets the files; again is nothing."""
+        """Ends a run in progress, gives the warm sandbox back and forgets the files; again is nothing."""
         self._closed = True
         self.interrupt()
+        with self._lock:
+            if not self._run_now:  # else the run's end does it
+                self._give_back()
         self._files = {}
 
-    def _job(self, argv: Sequence[str], stdin: bytes, limits: Limits | None, program: bytes = b"") -> Job:
-        return Job(argv=argv, limits=limits or self.limits, kept=self.limits, files=self._files, stdin=stdin, program=program)
+    def _about(self, stdin: bytes, limits: Limits | None, background: bool) -> _About:
+        if background and not self._warm:
+            raise ValueError("background: got True, which needs a warm sandbox, from SandboxPool.acquire")
+        files, removed = self._files, list[str]()
+        if self._live is not None:
+            files = {path: data for path, data in files.items() if self._live.get(path) != data}
+            removed = sorted(self._live.keys() - self._files.keys())
+        return {
+            "limits": limits or self.limits,
+            "kept": self.limits,
+            "files": files,
+            "removed": removed,
+            "live": self._live is not None,
+            "stdin": stdin,
+            "background": background,
+            "loopback": self._loopback,
+        }
 
     def _run(self, job: Job) -> ExecResult:
         if any("\0" in word for word in job.argv):
             raise ValueError(f"argv: got {job.argv!r}, expected words without NUL characters")
         if len(job.stdin) > job.limits.tmp_mib * _MIB:
             raise ValueError(f"stdin: got {len(job.stdin)} bytes, at most {job.limits.tmp_mib} MiB are allowed")
-        check_files(job.files, job.limits)
+        check_files(self._files, job.limits)
         with self._lock:
-            if self._closed:
-                raise InfrastructureError("this sandbox is closed")
-            if self._run_now:
-                raise InfrastructureError("this sandbox is running something already")
-            self._run_now = Run(self._machine, job)
+            self._check_free()
+            if self._place is None:
+                self._place = self._leased.enter_context(self._lease())
+            try:
+                self._run_now = Run(self._place, job)
+            except InfrastructureError:
+                self._give_back()
+                raise
         try:
-            result, files = self._run_now.wait()
+            result, report = self._run_now.wait()
+        except BaseException:
+            self._give_back()
+            raise
         finally:
             with self._lock:
                 self._run_now = None
+                if self._closed:
+                    self._give_back()
         # Which characters can be printed depends on the Python, so this one decides.
-        odd = [path for path in files if not path.isprintable()]
+        odd = [path for path in report.files if not path.isprintable()]
         left_out = (*result.left_out, *((ascii(path)[1:-1][:200], "name") for path in odd))
         if not self._closed:
-            self._files = {path: data for path, data in files.items() if path.isprintable()}
+            self._files = {path: data for path, data in report.files.items() if path.isprintable()}
+            self._live = dict(self._files) if report.lives else None
         return dataclasses.replace(result, left_out=left_out[:16])
 
+    def _check_free(self) -> None:
+        if self._closed:
+            raise InfrastructureError("this sandbox is closed")
+        if self._run_now:
+            raise InfrastructureError("this sandbox is running something already")
 
-def check_files(files: Mapping[str, bytes], limits: Limits) -> None:
-    """Whether files fit into a workspace.
-
-    Raises:
-        ValueError: A path is not a plain relative one, a file's name is a directory's too, or they are too many or too large.
-    """
-    directories: set[str] = set()
-    for path in files:
-        parts = path.split("/")
-        if any(part in ("", ".", "..") or len(part.encode(errors="replace")) > 255 or "\0" in part for part in parts) or len(path) > 1024:
-            raise ValueError(f"path: got {path!r}, expected a relative one such as 'src/main.py', at most 1024 characters long")
-        if not path.isprintable():
-            raise ValueError(f"path: got {path!r}, expected printable characters")
-        directories.update("/".join(parts[:i]) for i in range(1, len(parts)))
-    if both := sorted(directories & files.keys()):
-        raise ValueError(f"path {both[0]!r}: a file and a directory cannot have the same name")
-    if len(files) + len(directories) > limits.workspace_files:
-        raise ValueError(f"the workspace would hold {len(files) + len(directories)} files, at most {limits.workspace_files} are allowed")
-    pages = sum(-(-len(data) // _PAGE) for data in files.values())  # what they take up inside
-    if pages * _PAGE > limits.workspace_mib * _MIB:
-        raise ValueError(f"the workspace would hold {pages * _PAGE / _MIB:.1f} MiB, at most {limits.workspace_mib} MiB are allowed")
+    def _give_back(self) -> None:
+        self._place = self._live = None
+        self._leased.close()

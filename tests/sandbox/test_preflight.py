@@ -81,7 +81,7 @@ def test_what_bubblewrap_says_becomes_a_remedy(monkeypatch: pytest.MonkeyPatch, 
     fake.write_bytes(Path("/bin/sh").read_bytes())  # a script could not be started by descriptor
     fake.chmod(0o755)
     stand_in(monkeypatch, fake)
-    monkeypatch.setattr("agent_gym.sandbox.jail._command", lambda *_: ["sh", "-c", f'echo "{said}" >&2; exit 1'])
+    monkeypatch.setattr("agent_gym.sandbox.bubblewrap._command", lambda *_: ["sh", "-c", f'echo "{said}" >&2; exit 1'])
     error = refusal()
     assert (error.probe, said in error.detail, remedy in error.remedy) == (probe, True, True)
 
