@@ -125,10 +125,15 @@ class Faulty(gymnasium.Env[Any, Any]):
 
 
 def count(folder: str) -> int:
-    """How often it was called for this folder before."""
-    handle, _ = tempfile.mkstemp(dir=folder)
-    os.close(handle)
-    return len(list(Path(folder).iterdir())) - 1
+    """How often it was called for this folder before, by any process."""
+    number = 0
+    while True:
+        try:
+            (Path(folder) / str(number)).touch(exist_ok=False)
+        except FileExistsError:
+            number += 1
+        else:
+            return number
 
 
 _SLEEP = "import os, sys, time; open(sys.argv[1], 'w').write(str(os.getpid())); time.sleep(600)"
