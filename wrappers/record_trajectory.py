@@ -1,5 +1,6 @@
 """Records every episode of an environment into a trajectory store, and changes nothing about it."""
 
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -7,10 +8,12 @@ from typing import Any
 import gymnasium
 from gymnasium.utils import RecordConstructorArgs
 
+from agent_gym.core.canonical import digest
 from agent_gym.core.record import StepRecord
 from agent_gym.core.task import Task, TaskSet
 from agent_gym.errors import ConfigurationError, InfrastructureError, unknown
-from agent_gym.trajectories.recorder import Recorder, checked_notes
+from agent_gym.trajectories.recorder import Recorder
+from agent_gym.trajectories.rows import checked_notes
 from agent_gym.trajectories.store import Run, TrajectoryStore
 
 __all__ = ["SOURCES", "RecordTrajectory"]
@@ -38,6 +41,7 @@ class RecordTrajectory(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorA
         run_id: The run to record into; without it (and without a `Run`) the first reset opens one.
         source: ``oracle``, ``policy`` or ``human``.
         policy_id: The policy's name; by default the run's.
+        prompt_version: The version of the policy's prompt; by default the digest of the environment's rules.
 
     Raises:
         ConfigurationError: The environment offers no ``last_record``, or ``source`` is none of the three.
@@ -50,20 +54,23 @@ class RecordTrajectory(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorA
         run_id: str | None = None,
         source: str = "policy",
         policy_id: str | None = None,
+        prompt_version: str | None = None,
     ) -> None:
         if isinstance(store, Run):
             run_id, policy_id = store.run_id, store.policy if policy_id is None else policy_id
             store = store.path
         if source not in SOURCES:
             raise unknown("source", source, SOURCES)
-        RecordConstructorArgs.__init__(self, store=str(store), run_id=run_id, source=source, policy_id=policy_id)
+        about: dict[str, Any] = {"source": source, "policy_id": policy_id, "prompt_version": prompt_version}
+        RecordConstructorArgs.__init__(self, store=str(store), run_id=run_id, **about)
         super().__init__(env)
         inner = _innermost(env)
         if "last_record" not in dir(inner):  # which asks for no value: before the first reset there is none
             raise ConfigurationError(f"{type(inner).__name__} offers no last_record, so there is nothing to record; wrap an AgentEnv")
         self._store = TrajectoryStore(store)
         self._run_id = run_id
-        self._source, self._policy_id = source, policy_id
+        self._about = about
+        self._shown_s = 0.0
         self._recorder: Recorder | None = None
         self._notes: dict[str, Any] = {}
         self._columns: dict[str, Any] = {}
@@ -102,8 +109,10 @@ class RecordTrajectory(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorA
         """Keeps with the coming step what only the learner knows.
 
         Args:
-            **notes: ``logprob``, ``policy_version``, ``model_us``, ``usage`` (a dict of ``prompt_tokens``, ``completion_tokens``,
-                ``cost_usd``), and anything that is JSON or NumPy. A later note of the same name wins.
+            **notes: ``logprob``, ``policy_version``, ``model_us``, ``human_s``, ``usage`` (a dict of ``prompt_tokens``,
+                ``completion_tokens``, ``cost_usd``), ``tokens`` (a dict of ``prompt_token_ids``, ``completion_token_ids``,
+                ``logprobs``, ``loss_mask``), and anything that is JSON or NumPy. A later note of the same name wins. Where the
+                source is ``human``, ``human_s`` is measured if it is not noted.
 
         Raises:
             TypeError: A value is of the wrong kind.
@@ -124,7 +133,10 @@ class RecordTrajectory(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorA
         except InfrastructureError as error:
             self._recording().fail(_told(error), task=self._intended(options), seed=seed, options=options)
             raise
-        self._recording().reset(self._last_record())
+        recorder = self._recording()
+        recorder.tools = getattr(self._inner, "tools", None)
+        recorder.reset(self._last_record())
+        self._shown_s = time.monotonic()
         return result
 
     def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
@@ -134,12 +146,15 @@ class RecordTrajectory(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorA
             InfrastructureError: The environment failed; the episode is kept as ``infra_error``.
             StoreError: It could not be recorded.
         """
+        thought_s = time.monotonic() - self._shown_s
         try:
             observation, reward, terminated, truncated, info = self.env.step(action)
         except InfrastructureError as error:
             self._recording().fail(_told(error))
             raise
         notes, self._notes, self._columns = self._columns, {}, {}
+        if self._about["source"] == "human":
+            notes = {"human_s": thought_s, **notes}
         self._recording().step(
             self._last_record(),
             reward=float(reward),
@@ -150,6 +165,7 @@ class RecordTrajectory(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorA
             given=action,
             notes=notes,
         )
+        self._shown_s = time.monotonic()
         return observation, reward, terminated, truncated, info
 
     def close(self) -> None:
@@ -165,10 +181,12 @@ class RecordTrajectory(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorA
     def _recording(self) -> Recorder:
         if self._recorder is None:
             env_id = self.spec.id if self.spec is not None else type(self._inner).__name__
-            run = self._store.open_run(policy=self._policy_id, env_id=env_id, run_id=self._run_id)
+            run = self._store.open_run(policy=self._about["policy_id"], env_id=env_id, run_id=self._run_id)
             self._run_id = run.run_id
-            version = getattr(self._inner, "version", None)
-            self._recorder = run.recorder(env_id=env_id, env_version=version, source=self._source, policy_id=self._policy_id)
+            about = {"env_version": getattr(self._inner, "version", None), **self._about}
+            if about["prompt_version"] is None:
+                about["prompt_version"] = digest(getattr(self._inner, "rules", ""))
+            self._recorder = run.recorder(env_id=env_id, **about)
         return self._recorder
 
     def _intended(self, options: Mapping[str, Any] | None) -> Task | None:

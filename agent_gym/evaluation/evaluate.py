@@ -14,7 +14,8 @@ from agent_gym.core.policy import Policy
 from agent_gym.errors import ConfigurationError, InfrastructureError, SandboxUnavailable
 from agent_gym.evaluation.metrics import summarize
 from agent_gym.evaluation.schedule import episode_seed, keywords, schedule
-from agent_gym.trajectories.store import Run, TrajectoryStore, versions
+from agent_gym.trajectories.store import Run, TrajectoryStore
+from agent_gym.trajectories.versions import versions
 from agent_gym.wrappers.record_trajectory import RecordTrajectory
 
 __all__ = ["DEFAULT_EPISODES", "evaluate"]

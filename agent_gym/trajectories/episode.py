@@ -6,7 +6,7 @@ from typing import Any
 from agent_gym.core.closing import CLOSING
 from agent_gym.core.tool import CALL_FAILED
 
-__all__ = ["OUTCOMES", "Episode"]
+__all__ = ["OUTCOMES", "Episode", "time_of"]
 
 _OUTCOME_OF = {
     "success": "success",
@@ -33,8 +33,9 @@ class Episode:
     def __init__(self, header: dict[str, Any]) -> None:
         started = header.pop("started_us")
         self.id: str = header["episode_id"]
-        self._row: dict[str, Any] = {**header, "started_at": _time(started)}
+        self._row: dict[str, Any] = {**header, "started_at": time_of(started)}
         self._last_us: int = started
+        self._last_step = -1
         self._end: dict[str, Any] | None = None
         self._reward = 0.0
         self._reward_known = True
@@ -49,6 +50,7 @@ class Episode:
     def add(self, step: dict[str, Any], calls: list[dict[str, Any]]) -> None:
         """Takes in a step and the attempts of its call."""
         row, counts = self._row, self._counts
+        self._last_step = step["step"]
         self._last_us = step["t_us"]
         row.setdefault("initial_state_digest", step["state_digest"])
         row["final_state_digest"] = step["state_digest"] or row.get("final_state_digest")
@@ -80,9 +82,14 @@ class Episode:
         if (version := step.get("policy_version")) is not None:
             row.setdefault("policy_version_start", version)
             row["policy_version_end"] = version
-        for name in ("prompt_tokens", "completion_tokens", "cost_usd", "model_us"):
+        for name in ("prompt_tokens", "completion_tokens", "cost_usd", "model_us", "human_s"):
             if step.get(name) is not None:
                 self._told[name] = self._told.get(name, 0) + step[name]
+
+    def survives(self, lost: int, entry: dict[str, Any]) -> bool:
+        """Whether an entry goes on with this episode although the lines before it are lost; if so, that is one of its gaps."""
+        self._gaps["damaged_log"] = None
+        return self._end is None and "step" in entry and entry["step"]["step"] == self._last_step + lost + 1
 
     def end(self, end: dict[str, Any]) -> None:
         """Takes in how it ended."""
@@ -107,7 +114,7 @@ class Episode:
             **self._counts,
             **self._spent,
             **self._told,
-            "ended_at": _time(self._last_us),
+            "ended_at": time_of(self._last_us),
             "outcome": outcome,
             "end_reason": ending,
             "success": success if valid else None,
@@ -117,10 +124,12 @@ class Episode:
             "milestones": [{"name": name, "step": step} for name, step in self._milestones.items()],
             "gaps": list(self._gaps),
             "error": end.get("error"),
+            "blobs": [*self._row.get("blobs", ()), *end.get("blobs", ())] or None,
             "checks": end.get("checks"),
             "changes": end.get("changes"),
         }
 
 
-def _time(us: int) -> datetime:
+def time_of(us: int) -> datetime:
+    """Microseconds since 1970 as a time in UTC."""
     return datetime.fromtimestamp(us // 1_000_000, UTC).replace(microsecond=us % 1_000_000)

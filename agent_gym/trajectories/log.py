@@ -5,12 +5,14 @@ writer holds a lock on the file for as long as it lives, which is how a sealer k
 
     {"crc":"8a1f03c2","seq":0,"episode":{…},"step":{…},"calls":[…]}
 
-``crc`` is the CRC-32 of everything between its comma and the end of the line.
+``crc`` is the CRC-32 of everything between its comma and the end of the line. Texts too long for a row are blobs before the line
+is written.
 """
 
 import errno
 import fcntl
 import os
+import time
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,6 +21,7 @@ from typing import Any
 import orjson
 
 from agent_gym.errors import StoreError
+from agent_gym.trajectories.blobs import BLOB_BYTES, Blobs
 
 __all__ = ["DamagedLog", "LogWriter", "read_log", "store_error", "try_lock"]
 
@@ -56,14 +59,17 @@ class LogWriter:
 
     Args:
         path: The log. Its folder is made.
+        blobs: Where long texts go.
 
     Raises:
         StoreError: It cannot be made.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, blobs: Blobs) -> None:
         self.path = path
         self.size = 0
+        self.opened_s = time.monotonic()
+        self._blobs = blobs
         self._pid = os.getpid()
         self._seq = 0
         self._fd: int | None = None
@@ -87,17 +93,18 @@ class LogWriter:
             raise StoreError(f"{self.path} is closed")
         entry = {"seq": self._seq, **entry}
         try:
-            body = orjson.dumps(entry, option=orjson.OPT_SERIALIZE_NUMPY)
-        except TypeError:
-            body = orjson.dumps(_encodable(entry), option=orjson.OPT_SERIALIZE_NUMPY)
-        tail = body[1:]
-        line = b'{"crc":"%08x",%b\n' % (zlib.crc32(tail), tail)
-        try:
+            body = _encoded(entry)
+            if len(body) > BLOB_BYTES:
+                for row in _rows(entry):
+                    self._blobs.take_from(row)
+                body = _encoded(entry)
+            tail = body[1:]
+            line = b'{"crc":"%08x",%b\n' % (zlib.crc32(tail), tail)
             if os.write(self._fd, line) != len(line):
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         except OSError as error:
             os.ftruncate(self._fd, self.size)
-            raise store_error("write", self.path, error) from error
+            raise store_error("write", Path(error.filename or self.path), error) from error
         self.size += len(line)
         self._seq += 1
 
@@ -129,6 +136,21 @@ def _create(path: Path) -> int:
     return fd
 
 
+def _rows(entry: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    for value in entry.values():
+        if isinstance(value, dict):
+            yield value
+        elif isinstance(value, list):
+            yield from value
+
+
+def _encoded(entry: dict[str, Any]) -> bytes:
+    try:
+        return orjson.dumps(entry, option=orjson.OPT_SERIALIZE_NUMPY)
+    except TypeError:
+        return orjson.dumps(_encodable(entry), option=orjson.OPT_SERIALIZE_NUMPY)
+
+
 def _encodable(value: Any) -> Any:
     """A copy in which text that is no Unicode (lone surrogates, as a model may write) is escaped."""
     if isinstance(value, str):
@@ -140,26 +162,46 @@ def _encodable(value: Any) -> Any:
     return value
 
 
-def read_log(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+def read_log(path: Path, damage: list[DamagedLog] | None = None) -> Iterator[tuple[int, dict[str, Any]]]:
     """The entries of a log, each with the bytes of its line. An unfinished last line was never acknowledged and is left out.
+
+    Args:
+        path: The log.
+        damage: Where to put what is wrong, instead of raising; lines that are whole are then given all the same.
 
     Raises:
         DamagedLog: A line is not what was written.
     """
+
+    def report(number: int, detail: str) -> None:
+        error = DamagedLog(path, number, detail)
+        if damage is None:
+            raise error
+        damage.append(error)
+
+    due = 0
     with path.open("rb", buffering=_READ_BYTES) as log:
-        for seq, line in enumerate(log):
+        for number, line in enumerate(log, 1):
             if not line.endswith(b"\n"):
                 return
-            tail = line[_TAIL_AT:-1]
             try:
-                if int(line[_CRC_AT : _CRC_AT + 8], 16) != zlib.crc32(tail):
-                    raise ValueError("checksum does not match")
-                entry = orjson.loads(line)
-                if entry["seq"] != seq:
-                    raise ValueError(f"number {entry['seq']} where {seq} is due")
-            except (ValueError, KeyError, TypeError) as error:
-                raise DamagedLog(path, seq + 1, str(error)) from None
+                entry = _checked(line)
+            except ValueError as error:
+                report(number, str(error))
+                due += 1
+                continue
+            if entry["seq"] != due:
+                report(number, f"number {entry['seq']} where {due} is due")
+            due = entry["seq"] + 1
             yield len(line), entry
+
+
+def _checked(line: bytes) -> dict[str, Any]:
+    tail = line[_TAIL_AT:-1]
+    if int(line[_CRC_AT : _CRC_AT + 8], 16) != zlib.crc32(tail):
+        raise ValueError("checksum does not match")
+    entry: dict[str, Any] = orjson.loads(line)
+    return entry
 
 
 def try_lock(path: Path) -> int | None:

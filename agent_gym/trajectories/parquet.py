@@ -1,6 +1,6 @@
 """Writing one Parquet file of a table: sorted, compressed, checksummed, under a hidden name until it is whole and on disk."""
 
-import os
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -8,15 +8,17 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from agent_gym.errors import StoreError
-from agent_gym.trajectories.schema import TABLES
+from agent_gym.trajectories.durable import checksum, hidden, rename_durably
+from agent_gym.trajectories.manifest import Part
+from agent_gym.trajectories.schema import SORTED_BY, TABLES
 
-__all__ = ["TableFile", "write_durably"]
+__all__ = ["PartWriter", "TableFile"]
 
-_GROUP_ROWS = {"steps": 8_192, "tool_calls": 65_536, "episodes": 65_536}
+_GROUP_ROWS = {"steps": 8_192, "tool_calls": 16_384, "tokens": 8_192, "events": 16_384, "episodes": 4_096}
+"""Few rows, since a look-up by the episode's id reads a whole group."""
 _GROUP_BYTES = 32 * 2**20
 _BATCH_ROWS = 256
 """Rows are turned into columns a few at a time, while they are still in the processor's cache."""
-_SORTED_BY = {"steps": ("episode_id", "step"), "tool_calls": ("episode_id", "step", "call_index", "attempt"), "episodes": ("episode_id",)}
 _LARGE = frozenset({"obs_text", "obs_data", "action", "arguments", "result", "structured", "changes", "checks", "note", "given", "error"})
 _ZSTD_LEVEL = 3
 
@@ -50,8 +52,20 @@ class TableFile:
             if self._held_rows >= _GROUP_ROWS[self._table] or self._held_bytes >= _GROUP_BYTES:
                 self._write_group()
 
-    def finish(self) -> None:
-        """Writes what is left and closes the file, which is still hidden.
+    def add_columns(self, batch: pa.RecordBatch) -> None:
+        """Takes in many rows at once, as columns of the table."""
+        self._batches.append(batch)
+        self._held_rows += batch.num_rows
+        self._held_bytes += batch.nbytes
+        self.rows += batch.num_rows
+        if self._held_rows >= _GROUP_ROWS[self._table] or self._held_bytes >= _GROUP_BYTES:
+            self._write_group()
+
+    def finish(self) -> Part | None:
+        """Writes what is left, and gives the file its name once it is on disk.
+
+        Returns:
+            The part's file, or None if no row came.
 
         Raises:
             StoreError: A row does not fit the table.
@@ -60,19 +74,17 @@ class TableFile:
             self._batch()
         if self._batches:
             self._write_group()
-        if self._writer is not None:
-            self._writer.close()
+        if self._writer is None:
+            return None
+        self._writer.close()
+        rename_durably(self._path)
+        return Part(rows=self.rows, bytes=self._path.stat().st_size, sha256=checksum(self._path))
 
-    def put_in_place(self) -> None:
-        """Gives the finished file its name, once it is on disk."""
+    def abandon(self) -> None:
+        """Lets go of the file, which whoever keeps the manifest removes."""
         if self._writer is not None:
-            _rename_durably(_hidden(self._path), self._path)
-
-    def discard(self) -> None:
-        """Closes and removes the file if it is still hidden."""
-        if self._writer is not None:
-            self._writer.close()
-            _hidden(self._path).unlink(missing_ok=True)
+            with suppress(OSError):  # a full disk refuses the footer too
+                self._writer.close()
 
     def _batch(self) -> None:
         rows, present = self._pending, set().union(*self._pending)
@@ -91,15 +103,15 @@ class TableFile:
     def _write_group(self) -> None:
         if self._writer is None:
             self._writer = self._open()
-        self._writer.write_table(pa.Table.from_batches(self._batches), row_group_size=self._held_rows)
+        self._writer.write_table(pa.Table.from_batches(self._batches), row_group_size=_GROUP_ROWS[self._table])
         self._batches, self._held_rows, self._held_bytes = [], 0, 0
 
     def _open(self) -> pq.ParquetWriter:
         self._path.parent.mkdir(parents=True, exist_ok=True)
         small = [field.name for field in self._schema if field.name not in _LARGE]
-        order = [(name, "ascending") for name in _SORTED_BY[self._table]]
+        order = [(name, "ascending") for name in SORTED_BY[self._table]]
         return pq.ParquetWriter(
-            _hidden(self._path),
+            hidden(self._path),
             self._schema,
             compression="zstd",
             compression_level=_ZSTD_LEVEL,
@@ -111,26 +123,30 @@ class TableFile:
         )
 
 
-def write_durably(path: Path, content: bytes) -> None:
-    """Writes a small file whole or not at all, even if the machine dies."""
-    hidden = _hidden(path)
-    hidden.write_bytes(content)
-    _rename_durably(hidden, path)
+class PartWriter:
+    """The files of a part, one a table, written side by side.
 
+    Args:
+        paths: Where they will be, by table.
+    """
 
-def _hidden(path: Path) -> Path:
-    return path.with_name(f".{path.name}.tmp")
+    def __init__(self, paths: dict[str, Path]) -> None:
+        self.files = {table: TableFile(table, path) for table, path in paths.items()}
 
+    def finish(self) -> dict[str, Part]:
+        """Puts all files in place.
 
-def _rename_durably(source: Path, target: Path) -> None:
-    _sync(source)
-    source.rename(target)
-    _sync(target.parent)
+        Returns:
+            Those that have rows, by table.
 
+        Raises:
+            OSError: One cannot be written.
+            StoreError: A row does not fit its table.
+        """
+        finished = {table: file.finish() for table, file in self.files.items()}
+        return {table: part for table, part in finished.items() if part is not None}
 
-def _sync(path: Path) -> None:
-    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        os.fsync(fd)
-    finally:
-        os.close(fd)
+    def abandon(self) -> None:
+        """Lets go of all files."""
+        for file in self.files.values():
+            file.abandon()

@@ -1,27 +1,30 @@
-"""Turns step records into log lines. The rows are made here, as the tables want them, so that sealing only collects them."""
+"""Records episodes: every step becomes a line of a log before it is given to anybody else."""
 
 import os
 import time
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import orjson
 
-from agent_gym.core.canonical import dumps
+from agent_gym.core.canonical import digest, dumps
 from agent_gym.core.record import StepRecord
 from agent_gym.core.task import Task
-from agent_gym.trajectories.log import LogWriter
+from agent_gym.core.tool import ToolSpec
+from agent_gym.trajectories.blobs import Blobs
+from agent_gym.trajectories.log import LogWriter, store_error
+from agent_gym.trajectories.rows import call_rows, drawn_digest, end_row, now_us, step_row
+from agent_gym.trajectories.versions import SCHEMA_VERSION, code_version
 
-__all__ = ["ROTATE_BYTES", "Recorder", "checked_notes"]
+__all__ = ["ROTATE_BYTES", "ROTATE_S", "Recorder"]
 
 ROTATE_BYTES = 128 * 2**20
 """A log that is longer than this at an episode's end is finished, and the next episode begins another."""
+ROTATE_S = 60.0
+"""So is a log that is older than this, so that readers see the episodes of a process that lives."""
 
-_NOTED: dict[str, Callable[[Any], float]] = {"logprob": float, "policy_version": int, "model_us": int}
-_USAGE: dict[str, Callable[[Any], float]] = {"prompt_tokens": int, "completion_tokens": int, "cost_usd": float}
 _MAX_INT = 2**63
 
 
@@ -31,27 +34,42 @@ class Recorder:
     Nothing is written before the first episode. A forked child goes on with a log of its own from its next episode.
 
     Args:
-        folder: Where the run's logs lie.
+        root: The store.
         run_id: The run.
         env_id: The environment's id.
         env_version: Its version, where known.
         source: Who acts: ``oracle``, ``policy`` or ``human``.
         policy_id: The policy's name.
+        prompt_version: The version of its prompt.
+
+    Attributes:
+        episode_id: The newest episode's.
+        tools: What is offered in the coming episode, where known.
     """
 
     def __init__(
         self,
-        folder: Path,
+        root: Path,
         run_id: str,
         *,
         env_id: str,
         env_version: str | None = None,
         source: str = "policy",
         policy_id: str | None = None,
+        prompt_version: str | None = None,
     ) -> None:
-        self._folder = folder
+        self._folder = root / "wal" / f"run_id={run_id}"
+        self._blobs = Blobs(root)
         self._run_id = run_id
-        self._header = {"env_id": env_id, "env_version": env_version, "source": source, "policy_id": policy_id}
+        self._header = {
+            "env_id": env_id,
+            "env_version": env_version,
+            "source": source,
+            "policy_id": policy_id,
+            "prompt_version": prompt_version,
+        }
+        self._drawn = ""
+        self._versioned: tuple[Sequence[ToolSpec], str] | None = None
         self._log: LogWriter | None = None
         self._pid = 0
         self._writer = ""
@@ -59,6 +77,7 @@ class Recorder:
         self._count = 0
         self._next_step: tuple[tuple[int, int, str], int] | None = None
         self.episode_id: str | None = None
+        self.tools: Sequence[ToolSpec] | None = None
 
     def reset(self, record: StepRecord) -> str:
         """Begins an episode; one that is still open stays as it is and will be sealed as interrupted.
@@ -70,7 +89,7 @@ class Recorder:
             StoreError: It could not be written.
         """
         header = self._opened(record.task, record.root_seed, record.episode, record.options)
-        self._open_log().append({"episode": header, "step": _row(record)})
+        self._open_log().append({"episode": header, "step": self._row(record)})
         self._next_step = (_place(record), record.step + 1)
         return str(self.episode_id)
 
@@ -110,7 +129,7 @@ class Recorder:
         if (_place(record), record.step) != self._next_step:
             parent = self.episode_id
             self._open_log().append({"episode": self._opened(record.task, record.root_seed, record.episode, record.options, parent)})
-        row = _row(record)
+        row = self._row(record)
         row["reward"] = float(reward) if record.reward_valid else None
         row["terminated"], row["truncated"] = terminated, truncated
         row["action_valid"] = not record.invalid
@@ -128,17 +147,19 @@ class Recorder:
             row["given"] = str(given)
         if notes:
             row |= notes
-        entry: dict[str, Any] = {"step": row, "calls": _calls(record)}
+        entry: dict[str, Any] = {"step": row, "calls": call_rows(record)}
+        if tokens := row.pop("tokens", None):
+            entry["tokens"] = tokens
         if terminated or truncated:
             ended = ending or (str(record.ending) if record.ending is not None else "step_limit" if truncated else None)
             row["ending"] = ended
-            entry["end"] = _end(record, ended, record.success if success is None else success)
+            entry["end"] = end_row(record, ended, record.success if success is None else success)
         log = self._open_log()
         log.append(entry)
         self._next_step = (_place(record), record.step + 1)
         if terminated or truncated:
             self._next_step = None
-            if log.size > ROTATE_BYTES:
+            if log.size > ROTATE_BYTES or time.monotonic() - log.opened_s > ROTATE_S:
                 log.close()
 
     def fail(self, error: str, *, task: Task | None = None, seed: int | None = None, options: Mapping[str, Any] | None = None) -> str:
@@ -150,7 +171,7 @@ class Recorder:
         Raises:
             StoreError: It could not be written.
         """
-        entry: dict[str, Any] = {"end": {"ending": "infra_error", "success": None, "error": error, "t_us": _now_us()}}
+        entry: dict[str, Any] = {"end": {"ending": "infra_error", "success": None, "error": error, "t_us": now_us()}}
         if self._next_step is None or self._pid != os.getpid():
             entry = {"episode": self._opened(task, seed, None, options), **entry}
         self._open_log().append(entry)
@@ -170,9 +191,23 @@ class Recorder:
 
     def _open_log(self) -> LogWriter:
         if self._log is None or not self._log.usable:
-            self._log = LogWriter(self._folder / f"{self._writer}-{self._segment:04d}.jsonl")
+            self._log = LogWriter(self._folder / f"{self._writer}-{self._segment:04d}.jsonl", self._blobs)
             self._segment += 1
         return self._log
+
+    def _row(self, record: StepRecord) -> dict[str, Any]:
+        self._drawn = drawn_digest(self._drawn, record)
+        try:
+            return step_row(record, self._blobs, self._drawn)
+        except OSError as error:
+            raise store_error("write", Path(error.filename or self._blobs.folder), error) from error
+
+    def _tools_version(self) -> str | None:
+        if self.tools is None:
+            return None
+        if self._versioned is None or self._versioned[0] != self.tools:
+            self._versioned = self.tools, digest([tool.to_openai() for tool in self.tools])
+        return self._versioned[1]
 
     def _opened(
         self,
@@ -186,9 +221,11 @@ class Recorder:
             self._pid, self._writer, self._segment, self._count = os.getpid(), uuid.uuid4().hex[:10], 0, 0
         self.episode_id = f"{self._run_id}-{self._writer}-{self._count:06d}"
         self._count += 1
+        self._drawn = ""
         header: dict[str, Any] = {"episode_id": self.episode_id, "parent_episode_id": parent, **self._header}
         known_seed = seed if seed is not None and seed < _MAX_INT else None
-        header |= {"seed": known_seed, "episode_index": episode, "started_us": _now_us()}
+        header |= {"seed": known_seed, "episode_index": episode, "started_us": now_us()}
+        header |= {"tools_version": self._tools_version(), "code_version": code_version(), "schema_version": SCHEMA_VERSION}
         if options:
             header["reset_options"] = dumps(dict(options)).decode()
         if task is not None:
@@ -207,96 +244,3 @@ class Recorder:
 def _place(record: StepRecord) -> tuple[int, int, str]:
     """Which episode of its environment a step belongs to."""
     return record.root_seed, record.episode, record.task.id
-
-
-def _now_us() -> int:
-    return time.time_ns() // 1_000
-
-
-def _row(record: StepRecord) -> dict[str, Any]:
-    shown = record.observation
-    row: dict[str, Any] = {
-        "step": record.step,
-        "t_us": _now_us(),
-        "obs_text": shown.text,
-        "obs_data": orjson.dumps(shown.data).decode(),
-        "state_digest": record.digest,
-        "env_us": record.env_us,
-        "grade_us": record.grade_us,
-    }
-    gaps = record.gaps if shown.image is None else (*record.gaps, "image_not_kept")
-    if gaps:
-        row["gaps"] = gaps
-    if record.milestones:
-        row["milestones"] = record.milestones
-    if parts := [{"name": name, "score": score} for name, score in record.reward_parts.items() if score]:
-        row["reward_parts"] = parts
-    if record.retry_safety:
-        row["retry_safety"] = [{"name": name, "count": count} for name, count in record.retry_safety.items() if count]
-    return row
-
-
-def checked_notes(notes: Mapping[str, Any]) -> dict[str, Any]:
-    """The columns that notes fill: the known ones by name, everything else as one JSON object in ``note``.
-
-    Args:
-        notes: ``logprob``, ``policy_version``, ``model_us``, ``usage`` (``prompt_tokens``, ``completion_tokens``, ``cost_usd``), and
-            anything that is JSON or NumPy.
-
-    Raises:
-        TypeError: A value is of the wrong kind.
-        ValueError: A known one cannot be read as a number.
-    """
-    rest = dict(notes)
-    usage = dict(rest.pop("usage", None) or {})
-    columns: dict[str, Any] = {}
-    for known, given in ((_NOTED, rest), (_USAGE, usage)):
-        columns |= {name: kind(value) for name, kind in known.items() if (value := given.pop(name, None)) is not None}
-    if usage:
-        rest["usage"] = usage
-    if rest:
-        columns["note"] = orjson.dumps(rest, option=orjson.OPT_SERIALIZE_NUMPY).decode()
-    return columns
-
-
-def _calls(record: StepRecord) -> list[dict[str, Any]]:
-    rows = []
-    for made in record.attempts:
-        result = made.result
-        row: dict[str, Any] = {
-            "attempt": made.attempt,
-            "tool": made.call.name,
-            "arguments": dumps(made.call.arguments).decode(),
-            "known_tool": made.known_tool,
-            "args_valid": made.valid,
-            "status": result.status,
-            "result": result.content,
-            "effect": made.effect,
-            "started_us": made.started_us,
-            "dur_us": made.duration_us,
-            "waited_s": made.waited_s,
-            "took_effect": made.took_effect,
-            "from_cache": result.from_cache,
-        }
-        if result.structured is not None:
-            row["structured"] = orjson.dumps(result.structured).decode()
-        if result.retry_after_s is not None:
-            row["retry_after_s"] = result.retry_after_s
-        for name in ("error", "key", "fault"):
-            if told := getattr(made, name):
-                row[name] = told
-        rows.append(row)
-    return rows
-
-
-def _end(record: StepRecord, ending: str | None, success: bool | None) -> dict[str, Any]:
-    end: dict[str, Any] = {"ending": ending, "success": success, "reward_valid": record.reward_valid}
-    if record.error:
-        end["error"] = record.error
-    if record.checks:
-        checks = [{"name": check.name, "passed": check.passed, "detail": check.detail} for check in record.checks]
-        end["checks"] = dumps(checks).decode()
-    if record.changes:
-        changes = [{"where": c.where, "key": c.key, "before": c.before, "after": c.after} for c in record.changes]
-        end["changes"] = dumps(changes).decode()
-    return end

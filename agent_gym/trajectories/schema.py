@@ -2,15 +2,16 @@
 
 Rules: columns are only ever added; every column may be null (not known, never a made-up zero); no ``map<>`` and no unions, since
 Hugging Face ``datasets`` reads neither; free-form values are JSON text, since Arrow widens structs with keys that were not there;
-the run is the partition (``run_id=…`` in the path) and no column of the file. Times are UTC.
+the run is the partition (``run_id=…`` in the path) and no column of the file. Times are UTC. A text over 64 KB is null in its column
+and a file under ``blobs/`` instead, which ``blobs`` names by the BLAKE2b-256 of its content; `TrajectoryStore.steps` and the like
+put it back.
 """
 
 import pyarrow as pa
 
-__all__ = ["EPISODES", "SCHEMA_VERSION", "STEPS", "TABLES", "TOOL_CALLS"]
+from agent_gym.trajectories.versions import SCHEMA_VERSION
 
-SCHEMA_VERSION = 2
-"""Counts up when a column is added."""
+__all__ = ["EPISODES", "EVENTS", "SCHEMA_VERSION", "SORTED_BY", "STEPS", "TABLES", "TOKENS", "TOOL_CALLS"]
 
 
 def _schema(*fields: tuple[str, pa.DataType, str]) -> pa.Schema:
@@ -23,6 +24,7 @@ _TIME = pa.timestamp("us", tz="UTC")
 _SCORES = pa.list_(pa.struct([("name", _TEXT), ("score", pa.float64())]))
 _COUNTS = pa.list_(pa.struct([("name", _TEXT), ("count", pa.int32())]))
 _NAMED_STEPS = pa.list_(pa.struct([("name", _TEXT), ("step", pa.int32())]))
+_BLOBS = pa.list_(pa.struct([("column", _TEXT), ("digest", _TEXT), ("bytes", pa.int64())]))
 
 EPISODES = _schema(
     ("episode_id", _TEXT, "run, writer and number within the writer; unique, and sorted as the writer recorded them"),
@@ -76,6 +78,12 @@ EPISODES = _schema(
     ("ended_at", _TIME, "when the last step was recorded"),
     ("initial_state_digest", _TEXT, "digest of the state after the reset"),
     ("final_state_digest", _TEXT, "digest of the state after the last step"),
+    ("tools_version", _TEXT, "digest of the tools that were offered: names, descriptions, parameters"),
+    ("prompt_version", _TEXT, "version of the policy's prompt, where told; else the digest of the environment's rules"),
+    ("code_version", _TEXT, "this package's version and the digest of its source files"),
+    ("schema_version", pa.int16(), "schema of whoever recorded it"),
+    ("human_s", pa.float64(), "seconds that a person took to act; null where nobody did"),
+    ("blobs", _BLOBS, "texts of this row that were too long for it, by column"),
 )
 """One row an episode, however it went."""
 
@@ -107,6 +115,11 @@ STEPS = _schema(
     ("note", _TEXT, "JSON object of whatever else the policy noted"),
     ("env_us", pa.int64(), "microseconds spent in the environment"),
     ("grade_us", pa.int64(), "microseconds of those spent on the verdict"),
+    ("obs_image", _TEXT, "digest of the observation's image, a PNG under blobs/"),
+    ("obs_digest", _TEXT, "digest of the whole observation: text, data and image"),
+    ("rng_digest", _TEXT, "digest of the episode's randomness so far: its seeds, and the faults, waits and keys that were drawn"),
+    ("human_s", pa.float64(), "seconds that a person took to act"),
+    ("blobs", _BLOBS, "texts of this row that were too long for it, by column"),
 )
 """One row a step; row 0 of an episode is its reset."""
 
@@ -132,8 +145,42 @@ TOOL_CALLS = _schema(
     ("fault", _TEXT, "the kind of fault that was injected into it"),
     ("took_effect", pa.bool_(), "whether a write took effect, whatever the agent was told; false for a read"),
     ("from_cache", pa.bool_(), "whether it is the answer to an earlier call of the same"),
+    ("blobs", _BLOBS, "texts of this row that were too long for it, by column"),
 )
 """One row an attempt of a call."""
 
-TABLES: dict[str, pa.Schema] = {"steps": STEPS, "tool_calls": TOOL_CALLS, "episodes": EPISODES}
+TOKENS = _schema(
+    ("episode_id", _TEXT, "the episode"),
+    ("step", pa.int32(), "the step whose action they are"),
+    ("prompt_token_ids", pa.list_(pa.int32()), "those added to the prompt since the step before"),
+    ("completion_token_ids", pa.list_(pa.int32()), "as sampled; tokenizing the text again can give others"),
+    ("logprobs", pa.list_(pa.float32()), "of the completion's tokens, in nats"),
+    ("loss_mask", pa.list_(pa.bool_()), "which of the completion's tokens are trained on"),
+    ("policy_version", pa.int64(), "version of the policy that sampled them, where it told"),
+)
+"""One row a step whose policy noted its tokens; most stores have none."""
+
+EVENTS = _schema(
+    ("event_id", _TEXT, "unique"),
+    ("episode_id", _TEXT, "the episode; null where it concerns the run"),
+    ("step", pa.int32(), "the step, where it concerns one"),
+    ("kind", _TEXT, "what happened, in a word: score_edit, replay, annotation, recovered, …"),
+    ("author", _TEXT, "who did it"),
+    ("reason", _TEXT, "why"),
+    ("payload", _TEXT, "JSON of whatever else belongs to it"),
+    ("happened_at", _TIME, "when"),
+    ("blobs", _BLOBS, "texts of this row that were too long for it, by column"),
+)
+"""One row for whatever happens to an episode after it was recorded. Recorded rows themselves never change."""
+
+TABLES: dict[str, pa.Schema] = {"steps": STEPS, "tool_calls": TOOL_CALLS, "tokens": TOKENS, "events": EVENTS, "episodes": EPISODES}
 """The tables by name, in the order in which a part's files are put in place: the index of episodes last."""
+
+SORTED_BY: dict[str, tuple[str, ...]] = {
+    "steps": ("episode_id", "step"),
+    "tool_calls": ("episode_id", "step", "call_index", "attempt"),
+    "tokens": ("episode_id", "step"),
+    "events": ("episode_id", "event_id"),
+    "episodes": ("episode_id",),
+}
+"""How the rows of a part stand."""

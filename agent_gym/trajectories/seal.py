@@ -1,75 +1,65 @@
-"""Sealing: finished logs become sorted, compressed, checksummed Parquet, by run, and are then removed.
+"""Sealing: finished logs become a part of sorted, compressed, checksummed Parquet files, and are then removed.
 
-At any point of it the process may die. What is to be sealed into what is first written down as an *intent*; the tables are written
-under hidden names, synced, and renamed, the index of episodes last; then the logs go, and at last the intent. Whoever comes next
-finishes an intent it finds: with every log still there the same part is written again, with some gone the rest is removed. One
-sealer works on a store at a time. Memory is bounded by a row group.
+The process may die at any point: `agent_gym.trajectories.manifest` says how rows are neither lost nor doubled then. Memory is bounded
+by a row group a table.
 """
 
-import fcntl
 import os
-import uuid
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-import orjson
-
-from agent_gym.trajectories.episode import Episode
-from agent_gym.trajectories.log import DamagedLog, read_log, store_error, try_lock
-from agent_gym.trajectories.parquet import TableFile, write_durably
-from agent_gym.trajectories.schema import TABLES
+from agent_gym.trajectories.blobs import Blobs
+from agent_gym.trajectories.durable import sync
+from agent_gym.trajectories.episode import Episode, time_of
+from agent_gym.trajectories.log import DamagedLog, read_log, try_lock
+from agent_gym.trajectories.manifest import Manifest
+from agent_gym.trajectories.parquet import PartWriter
 
 __all__ = ["seal_run"]
 
 
-def seal_run(root: Path, run_id: str) -> tuple[int, list[DamagedLog]]:
+def seal_run(manifest: Manifest, run_id: str, *, salvage: bool = False) -> tuple[int, list[DamagedLog]]:
     """Seals every log of a run whose writer is gone.
 
     Args:
-        root: The store.
+        manifest: The store's.
         run_id: The run.
+        salvage: Seal what is whole of damaged logs, too. They are then renamed and kept.
 
     Returns:
-        The number of episodes sealed, and what kept logs from being sealed. A damaged log is left as it is; the others are sealed.
+        The number of episodes sealed, and what is wrong with logs. Without ``salvage`` a damaged one is left as it is.
 
     Raises:
-        StoreError: The store cannot be written.
+        OSError: The store cannot be written.
+        StoreError: A row does not fit its table.
     """
-    folder = root / "wal" / f"run_id={run_id}"
-    try:
-        with _alone(root):
-            sealed, damaged = 0, []
-            for left in sorted(folder.glob("*.intent")):
-                count, errors = _carry_out(root, run_id, left)
-                sealed += count
-                damaged += errors
-            with _finished(folder, {error.path for error in damaged}) as logs:
-                if logs:
-                    intent = folder / f"part-{uuid.uuid4().hex[:12]}.intent"
-                    write_durably(intent, orjson.dumps([log.name for log in logs]))
-                    count, errors = _carry_out(root, run_id, intent)
-                    sealed += count
-                    damaged += errors
-            if folder.is_dir() and not any(folder.iterdir()):
-                folder.rmdir()
-            return sealed, damaged
-    except OSError as error:
-        raise store_error("seal", Path(error.filename or folder), error) from error
+    folder = manifest.root / "wal" / f"run_id={run_id}"
+    damage: list[DamagedLog] = []
+    sealed = 0
+    with _finished(folder) as logs:
+        while logs:
+            found: list[DamagedLog] = []
+            try:
+                parts = manifest.replace(run_id, PartWriter, _filler(manifest.root, logs, found if salvage else None), logs)
+            except DamagedLog as error:
+                damage.append(error)
+                logs = [log for log in logs if log != error.path]
+            else:
+                damage += found
+                sealed = parts["episodes"].rows if "episodes" in parts else 0
+                break
+    if folder.is_dir() and not any(folder.iterdir()):
+        with suppress(OSError):  # a writer has just begun a log there
+            folder.rmdir()
+    return sealed, damage
 
 
 @contextmanager
-def _alone(root: Path) -> Iterator[None]:
-    with (root / "_meta" / "seal.lock").open("ab") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
-
-
-@contextmanager
-def _finished(folder: Path, without: set[Path]) -> Iterator[list[Path]]:
+def _finished(folder: Path) -> Iterator[list[Path]]:
     """The logs whose writers are gone, locked."""
-    held = {log: fd for log in sorted(folder.glob("*.jsonl")) if log not in without and (fd := try_lock(log)) is not None}
+    held = {log: fd for log in sorted(folder.glob("*.jsonl")) if (fd := try_lock(log)) is not None}
     try:
         yield list(held)
     finally:
@@ -77,59 +67,84 @@ def _finished(folder: Path, without: set[Path]) -> Iterator[list[Path]]:
             os.close(fd)
 
 
-def _carry_out(root: Path, run_id: str, intent: Path) -> tuple[int, list[DamagedLog]]:
-    logs = [intent.with_name(name) for name in orjson.loads(intent.read_bytes())]
-    damaged: list[DamagedLog] = []
-    sealed = 0
-    while logs and all(log.exists() for log in logs):
-        try:
-            sealed = _write_part(root, run_id, intent.stem, logs)
-        except DamagedLog as error:
-            damaged.append(error)
-            logs = [log for log in logs if log != error.path]
-            write_durably(intent, orjson.dumps([log.name for log in logs]))
-        else:
-            break
-    for log in logs:
-        log.unlink(missing_ok=True)
-    intent.unlink()
-    return sealed, damaged
+def _filler(root: Path, logs: list[Path], damage: list[DamagedLog] | None) -> Callable[[PartWriter], None]:
+    blobs = Blobs(root)
 
-
-def _write_part(root: Path, run_id: str, name: str, logs: list[Path]) -> int:
-    files = {table: TableFile(table, root / table / f"run_id={run_id}" / f"{name}.parquet") for table in TABLES}
-    try:
+    def fill(writer: PartWriter) -> None:
+        named: set[str] = set()
         for log in logs:
-            _copy(log, files)
-        for file in files.values():
-            file.finish()
-        for file in files.values():
-            file.put_in_place()
-    finally:
-        for file in files.values():
-            file.discard()
-    return files["episodes"].rows
+            before = len(damage or ())
+            _Copy(writer, named, damage).log(log)
+            if damage is not None and len(damage) > before:
+                _set_aside(log)
+        for digest in named:
+            with suppress(FileNotFoundError):  # which fsck then tells
+                sync(blobs.path(digest))
+
+    return fill
 
 
-def _copy(log: Path, files: dict[str, TableFile]) -> None:
-    episode: Episode | None = None
-    for size, entry in read_log(log):
-        if "episode" in entry:
-            if episode is not None:
-                files["episodes"].add(episode.row())
-            episode = Episode(entry["episode"])
-        if episode is None:
-            raise DamagedLog(log, entry["seq"] + 1, "a step without an episode")
-        if "step" in entry:
-            step: dict[str, Any] = entry["step"]
-            calls: list[dict[str, Any]] = entry.get("calls", [])
-            step["episode_id"] = episode.id
-            for call in calls:
-                call["episode_id"], call["step"], call["call_index"] = episode.id, step["step"], 0
-                files["tool_calls"].add(call, size)
-            episode.add(step, calls)
-            files["steps"].add(step, size)
-        if "end" in entry:
-            episode.end(entry["end"])
-    if episode is not None:
-        files["episodes"].add(episode.row())
+def _set_aside(log: Path) -> None:
+    """Keeps a copy of a damaged log, which is about to be removed."""
+    kept = log.with_name(f"{log.name}.damaged")
+    kept.unlink(missing_ok=True)
+    kept.hardlink_to(log)
+
+
+class _Copy:
+    """Turns the entries of logs into rows of a part."""
+
+    def __init__(self, writer: PartWriter, named: set[str], damage: list[DamagedLog] | None) -> None:
+        self._files = writer.files
+        self._named = named
+        self._damage = damage
+        self._episode: Episode | None = None
+
+    def log(self, log: Path) -> None:
+        due = 0
+        for size, entry in read_log(log, self._damage):
+            lost, due = entry["seq"] - due, entry["seq"] + 1
+            if "event" in entry:
+                event = entry["event"]
+                event["happened_at"] = time_of(event.pop("at_us"))
+                self._add("events", event, size)
+                continue
+            if "episode" in entry:
+                self._finish()
+                self._episode = Episode(entry["episode"])
+            elif lost and self._episode is not None and not self._episode.survives(lost, entry):
+                self._finish()
+            episode = self._episode
+            if episode is None:
+                error = DamagedLog(log, entry["seq"] + 1, "a step without an episode")
+                if self._damage is None:
+                    raise error
+                self._damage.append(error)
+                continue
+            if "step" in entry:
+                self._step(episode, entry, size)
+            if "end" in entry:
+                episode.end(entry["end"])
+        self._finish()
+
+    def _step(self, episode: Episode, entry: dict[str, Any], size: int) -> None:
+        step: dict[str, Any] = entry["step"]
+        calls: list[dict[str, Any]] = entry.get("calls", [])
+        place = {"episode_id": episode.id, "step": step["step"]}
+        for call in calls:
+            self._add("tool_calls", call | place | {"call_index": 0}, size)
+        if "tokens" in entry:
+            self._add("tokens", entry["tokens"] | place | {"policy_version": step.get("policy_version")}, size)
+        episode.add(step, calls)
+        if "obs_image" in step:
+            self._named.add(step["obs_image"])
+        self._add("steps", step | place, size)
+
+    def _finish(self) -> None:
+        if self._episode is not None:
+            self._add("episodes", self._episode.row(), 0)
+        self._episode = None
+
+    def _add(self, table: str, row: dict[str, Any], size: int) -> None:
+        self._named.update(blob["digest"] for blob in row.get("blobs") or ())
+        self._files[table].add(row, size)

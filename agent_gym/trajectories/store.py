@@ -5,33 +5,43 @@
     store/
       _meta/store.json                          what this folder is
       _meta/runs/<run_id>.json                  one a run: command, policy, seed, versions
+      _meta/manifest.sqlite                     which files belong to the store, with their checksums
       wal/run_id=<run_id>/<writer>.jsonl        logs of writers that live, or that nobody has sealed yet
-      episodes/run_id=<run_id>/part-….parquet   and steps/, tool_calls/ alike; pandas, DuckDB and others read them as they are
+      episodes/run_id=<run_id>/part-….parquet   and steps/, tool_calls/, events/, tokens/ alike; pandas, DuckDB and others read them as
+                                                they are (not while `compact` runs, which shows them rows twice for a moment)
+      blobs/ab/abcd…                            images (PNG) and texts over 64 KB, by the digest of their content
 
 Opening a store for reading seals first what writers have left behind, so that a process that was killed loses nothing. What a
-living writer has written shows once it is done (closed, or gone on to its next log).
+living writer has written shows once it is done with its log: when it is closed, and at the first end of an episode after a minute.
 """
 
+import glob
 import os
 import platform
 import sys
+import uuid
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from importlib import metadata
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import orjson
 
 from agent_gym.errors import StoreError
-from agent_gym.registry import VERSION
-from agent_gym.trajectories.log import DamagedLog, store_error
+from agent_gym.trajectories.blobs import Blobs
+from agent_gym.trajectories.log import DamagedLog, LogWriter, store_error
+from agent_gym.trajectories.manifest import FILE_TABLES, Manifest, kept
 from agent_gym.trajectories.recorder import Recorder
+from agent_gym.trajectories.rows import now_us
+from agent_gym.trajectories.versions import versions
 
-__all__ = ["Run", "TrajectoryStore", "versions"]
+if TYPE_CHECKING:
+    from agent_gym.trajectories.fsck import Finding
+
+__all__ = ["Run", "TrajectoryStore"]
 
 _FORMAT = 1
 _RUN_ID_LENGTH = len("20261129-224315-123456")
@@ -62,17 +72,9 @@ class Run:
     run_id: str
     policy: str | None = None
 
-    def recorder(self, *, env_id: str, env_version: str | None = None, source: str = "policy", policy_id: str | None = None) -> Recorder:
+    def recorder(self, *, env_id: str, policy_id: str | None = None, **about: Any) -> Recorder:
         """A recorder for one environment; its arguments are those of `Recorder`."""
-        folder = Path(self.path) / "wal" / f"run_id={self.run_id}"
-        return Recorder(
-            folder,
-            self.run_id,
-            env_id=env_id,
-            env_version=env_version,
-            source=source,
-            policy_id=self.policy if policy_id is None else policy_id,
-        )
+        return Recorder(Path(self.path), self.run_id, env_id=env_id, policy_id=self.policy if policy_id is None else policy_id, **about)
 
     def close(self) -> None:
         """Seals what its recorders have finished. Closing twice is fine, and so is recording on.
@@ -164,8 +166,124 @@ class TrajectoryStore:
             raise damaged[0]
         return sealed
 
+    def compact(self, run_id: str | None = None) -> tuple[int, int]:
+        """Merges the small parts of every run, or of one; what is sealed for it first is what writers have left.
+
+        Returns:
+            The number of parts before and after.
+
+        Raises:
+            StoreError: A part is damaged, or the store cannot be written.
+        """
+        from agent_gym.trajectories.compact import compact_run
+
+        self._seal(run_id)
+        before = after = 0
+        if self.path.exists():
+            with Manifest.of(self.path) as manifest:
+                for one in [about["run_id"] for about in self.runs()] if run_id is None else [run_id]:
+                    counts = compact_run(manifest, one)
+                    before, after = before + counts[0], after + counts[1]
+        return before, after
+
+    def fsck(self) -> list["Finding"]:
+        """What is wrong with the store's files, each by its name; see `agent_gym.trajectories.fsck`.
+
+        Raises:
+            StoreError: A file cannot be read.
+        """
+        from agent_gym.trajectories.fsck import fsck
+
+        try:
+            return fsck(self.path)
+        except OSError as error:
+            raise store_error("read", Path(error.filename or self.path), error) from error
+
+    def recover(self) -> list["Finding"]:
+        """Makes the store whole again, with what can be read of it; nothing is deleted.
+
+        Returns:
+            What was done.
+
+        Raises:
+            StoreError: The store cannot be written.
+        """
+        from agent_gym.trajectories.fsck import recover
+
+        return recover(self.path) if self.path.exists() else []
+
+    def stats(self) -> dict[str, Any]:
+        """How much there is: rows, files and bytes of each table, of blobs and of logs, and the bytes a step.
+
+        Raises:
+            StoreError: The store cannot be read.
+        """
+        files = {table: kept(self.path, table) for table in FILE_TABLES}
+        rows = {table: row["n"] for table in FILE_TABLES for row in self.sql(f"SELECT count(*) AS n FROM {table}")}
+        sizes = {
+            table: {
+                "rows": rows[table],
+                "files": len(listed),
+                "bytes": sum(file.path.stat().st_size for file in listed if file.path.exists()),
+            }
+            for table, listed in files.items()
+        }
+        blobs, logs = ([path.stat().st_size for path in self.path.glob(pattern)] for pattern in ("blobs/??/[!.]*", "wal/*/*.jsonl"))
+        total = sum(one["bytes"] for one in sizes.values()) + sum(blobs)
+        return {
+            "runs": len(self.runs()),
+            "tables": sizes,
+            "blobs": {"files": len(blobs), "bytes": sum(blobs)},
+            "open_logs": {"files": len(logs), "bytes": sum(logs)},
+            "bytes_per_step": total / rows["steps"] if rows["steps"] else None,
+        }
+
+    def add_event(
+        self,
+        kind: str,
+        *,
+        run_id: str | None = None,
+        episode_id: str | None = None,
+        step: int | None = None,
+        author: str | None = None,
+        reason: str | None = None,
+        payload: Any = None,
+    ) -> str:
+        """Writes down that something happened to an episode, or to a run, after it was recorded.
+
+        Args:
+            kind: What, in a word.
+            run_id: The run; by default the episode's.
+            episode_id: The episode.
+            step: The step.
+            author: Who did it.
+            reason: Why.
+            payload: Whatever else belongs to it, a JSON value.
+
+        Returns:
+            The event's id.
+
+        Raises:
+            StoreError: There is no such episode, or the store cannot be written.
+        """
+        if run_id is None:
+            if episode_id is None:
+                raise ValueError("an event belongs to an episode_id or to a run_id; got neither")
+            run_id = self._run_of(episode_id) or self.episode(episode_id)["run_id"]
+        event: dict[str, Any] = {"event_id": f"{run_id}-{uuid.uuid4().hex}", "at_us": now_us(), "kind": kind}
+        event |= {"episode_id": episode_id, "step": step, "author": author, "reason": reason}
+        event["payload"] = None if payload is None else orjson.dumps(payload).decode()
+        log = LogWriter(self.path / "wal" / f"run_id={run_id}" / f"event-{uuid.uuid4().hex[:10]}.jsonl", Blobs(self.path))
+        try:
+            log.append({"event": event})
+        finally:
+            log.close()
+        return str(event["event_id"])
+
     def sql(self, query: str) -> list[dict[str, Any]]:
-        """Answers a question in DuckDB's SQL to the views ``episodes``, ``steps`` and ``tool_calls``.
+        """Answers a question in DuckDB's SQL to the views ``episodes``, ``steps``, ``tool_calls``, ``events`` and ``tokens``.
+
+        A text over 64 KB is null here; the other ways of reading put it in its place.
 
         Raises:
             ConfigurationError: It is no such query.
@@ -198,7 +316,7 @@ class TrajectoryStore:
         rows = self._of("episodes", episode_id, "episode_id")
         if not rows:
             raise StoreError(f"no episode {episode_id!r} in {self.path}")
-        return rows[0]
+        return Blobs(self.path).put_back(rows[0])
 
     def steps(self, episode_id: str) -> Iterator[dict[str, Any]]:
         """An episode's rows of ``steps``, in order; row 0 is the reset.
@@ -206,7 +324,7 @@ class TrajectoryStore:
         Raises:
             StoreError: A file cannot be read.
         """
-        yield from self._of("steps", episode_id, "step")
+        yield from map(Blobs(self.path).put_back, self._of("steps", episode_id, "step"))
 
     def tool_calls(self, episode_id: str) -> Iterator[dict[str, Any]]:
         """An episode's rows of ``tool_calls``, in order.
@@ -214,7 +332,15 @@ class TrajectoryStore:
         Raises:
             StoreError: A file cannot be read.
         """
-        yield from self._of("tool_calls", episode_id, "step, call_index, attempt")
+        yield from map(Blobs(self.path).put_back, self._of("tool_calls", episode_id, "step, call_index, attempt"))
+
+    def events(self, episode_id: str) -> list[dict[str, Any]]:
+        """What happened to an episode after it was recorded, in order.
+
+        Raises:
+            StoreError: A file cannot be read.
+        """
+        return [Blobs(self.path).put_back(row) for row in self._of("events", episode_id, "happened_at, event_id")]
 
     def calls(
         self,
@@ -247,7 +373,8 @@ class TrajectoryStore:
         newest = "" if limit is None else f"LIMIT {int(limit)}"
         if run_id is None and episode_id is not None:
             run_id = self._run_of(episode_id)
-        return self._query(_CALLS.format(condition=condition, newest=newest), list(given.values()), run_id)
+        rows = self._query(_CALLS.format(condition=condition, newest=newest), list(given.values()), run_id)
+        return [Blobs(self.path).put_back(row) for row in rows]
 
     def _of(self, table: str, episode_id: str, order: str) -> list[dict[str, Any]]:
         return self._query(f"SELECT * FROM {table} WHERE episode_id = ? ORDER BY {order}", [episode_id], self._run_of(episode_id))
@@ -260,28 +387,26 @@ class TrajectoryStore:
     def _query(self, sql: str, parameters: list[Any] | None = None, run_id: str | None = None) -> list[dict[str, Any]]:
         from agent_gym.trajectories.query import query  # recording needs no DuckDB
 
-        for error in self._seal(run_id)[1]:
-            warnings.warn(str(error), RuntimeWarning, stacklevel=4)
+        try:
+            for damaged in self._seal(run_id)[1]:
+                warnings.warn(str(damaged), RuntimeWarning, stacklevel=4)
+        except StoreError as error:
+            warnings.warn(f"{error}; what writers have left behind is not shown", RuntimeWarning, stacklevel=4)
         return query(self.path, sql, parameters or [], run_id)
 
     def _seal(self, run_id: str | None) -> tuple[int, list[DamagedLog]]:
-        waiting = sorted(self.path.glob(f"wal/run_id={run_id or '*'}"))
+        waiting = sorted(self.path.glob(f"wal/run_id={'*' if run_id is None else glob.escape(run_id)}"))
         if not waiting:
             return 0, []
         from agent_gym.trajectories.seal import seal_run  # recording needs no pyarrow
 
         sealed, damaged = 0, []
-        for folder in waiting:
-            count, errors = seal_run(self.path, folder.name.removeprefix("run_id="))
-            sealed += count
-            damaged += errors
+        with Manifest.of(self.path) as manifest:
+            for folder in waiting:
+                count, errors = seal_run(manifest, folder.name.removeprefix("run_id="))
+                sealed += count
+                damaged += errors
         return sealed, damaged
-
-
-def versions() -> dict[str, str]:
-    """The versions of Python and of the packages that results depend on."""
-    found = {"agent_gym": VERSION, "python": platform.python_version()}
-    return found | {package: metadata.version(package) for package in ("gymnasium", "numpy")}
 
 
 def _write_new(path: Path, content: dict[str, Any]) -> bool:

@@ -1,0 +1,154 @@
+"""Rows of the tables, made from step records as the tables want them, so that sealing only collects them."""
+
+import time
+from collections.abc import Callable, Mapping
+from hashlib import blake2b
+from typing import Any
+
+import orjson
+
+from agent_gym.core.canonical import dumps
+from agent_gym.core.record import StepRecord
+from agent_gym.trajectories.blobs import Blobs, png
+
+__all__ = ["call_rows", "checked_notes", "drawn_digest", "end_row", "now_us", "step_row"]
+
+_NOTED: dict[str, Callable[[Any], float]] = {"logprob": float, "policy_version": int, "model_us": int, "human_s": float}
+_USAGE: dict[str, Callable[[Any], float]] = {"prompt_tokens": int, "completion_tokens": int, "cost_usd": float}
+_TOKENS: dict[str, Callable[[Any], float]] = {
+    "prompt_token_ids": int,
+    "completion_token_ids": int,
+    "logprobs": float,
+    "loss_mask": bool,
+}
+_DIGEST_BYTES = 16
+
+
+def now_us() -> int:
+    """Microseconds since 1970."""
+    return time.time_ns() // 1_000
+
+
+def step_row(record: StepRecord, blobs: Blobs, drawn: str) -> dict[str, Any]:
+    """A step's row: what the environment knows of it.
+
+    Args:
+        record: The step.
+        blobs: Where its image goes.
+        drawn: The step's ``rng_digest``.
+
+    Raises:
+        OSError: The image cannot be written.
+    """
+    shown = record.observation
+    data = orjson.dumps(shown.data)
+    digest = blake2b(shown.text.encode(errors="backslashreplace"), digest_size=_DIGEST_BYTES)
+    digest.update(data)
+    row: dict[str, Any] = {
+        "step": record.step,
+        "t_us": now_us(),
+        "obs_text": shown.text,
+        "obs_data": data.decode(),
+        "state_digest": record.digest,
+        "rng_digest": drawn,
+        "env_us": record.env_us,
+        "grade_us": record.grade_us,
+    }
+    if shown.image is not None:
+        image = png(shown.image)
+        digest.update(image)
+        row["obs_image"] = blobs.put(image)
+    row["obs_digest"] = digest.hexdigest()
+    if record.gaps:
+        row["gaps"] = record.gaps
+    if record.milestones:
+        row["milestones"] = record.milestones
+    if parts := [{"name": name, "score": score} for name, score in record.reward_parts.items() if score]:
+        row["reward_parts"] = parts
+    if record.retry_safety:
+        row["retry_safety"] = [{"name": name, "count": count} for name, count in record.retry_safety.items() if count]
+    return row
+
+
+def checked_notes(notes: Mapping[str, Any]) -> dict[str, Any]:
+    """The columns that notes fill: the known ones by name, everything else as one JSON object in ``note``.
+
+    Args:
+        notes: ``logprob``, ``policy_version``, ``model_us``, ``human_s``, ``usage`` (``prompt_tokens``, ``completion_tokens``,
+            ``cost_usd``), ``tokens`` (lists, by the columns of the table ``tokens``), and anything that is JSON or NumPy.
+
+    Returns:
+        Columns of ``steps``, and under ``tokens`` those of that table.
+
+    Raises:
+        TypeError: A value is of the wrong kind.
+        ValueError: A known one cannot be read as a number.
+    """
+    rest = dict(notes)
+    usage, tokens = dict(rest.pop("usage", None) or {}), dict(rest.pop("tokens", None) or {})
+    columns: dict[str, Any] = {}
+    for known, given in ((_NOTED, rest), (_USAGE, usage)):
+        columns |= {name: kind(value) for name, kind in known.items() if (value := given.pop(name, None)) is not None}
+    if kept := {name: [kind(value) for value in tokens.pop(name)] for name, kind in _TOKENS.items() if name in tokens}:
+        columns["tokens"] = kept
+    rest |= {name: left for name, left in (("usage", usage), ("tokens", tokens)) if left}
+    if rest:
+        columns["note"] = orjson.dumps(rest, option=orjson.OPT_SERIALIZE_NUMPY).decode()
+    return columns
+
+
+def drawn_digest(before: str, record: StepRecord) -> str:
+    """The ``rng_digest`` after a step, from the one before it (empty at an episode's beginning).
+
+    All randomness of an episode comes from its seeds; what was drawn on the way shows in faults, waits and keys.
+    """
+    drawn = [(made.fault, made.waited_s, made.key) for made in record.attempts if made.fault or made.waited_s or made.key]
+    if before and not drawn:
+        return before
+    told = f"{before}|{drawn}" if before else f"{record.root_seed}|{record.episode}|{record.task.id}|{drawn}"
+    return blake2b(told.encode(), digest_size=_DIGEST_BYTES).hexdigest()
+
+
+def call_rows(record: StepRecord) -> list[dict[str, Any]]:
+    """The rows of every attempt of the step's call."""
+    rows = []
+    for made in record.attempts:
+        result = made.result
+        row: dict[str, Any] = {
+            "attempt": made.attempt,
+            "tool": made.call.name,
+            "arguments": dumps(made.call.arguments).decode(),
+            "known_tool": made.known_tool,
+            "args_valid": made.valid,
+            "status": result.status,
+            "result": result.content,
+            "effect": made.effect,
+            "started_us": made.started_us,
+            "dur_us": made.duration_us,
+            "waited_s": made.waited_s,
+            "took_effect": made.took_effect,
+            "from_cache": result.from_cache,
+        }
+        if result.structured is not None:
+            row["structured"] = orjson.dumps(result.structured).decode()
+        if result.retry_after_s is not None:
+            row["retry_after_s"] = result.retry_after_s
+        for name in ("error", "key", "fault"):
+            if told := getattr(made, name):
+                row[name] = told
+        rows.append(row)
+    return rows
+
+
+def end_row(record: StepRecord, ending: str | None, success: bool | None) -> dict[str, Any]:
+    """How the episode ended, for its row."""
+    end: dict[str, Any] = {"ending": ending, "success": success, "reward_valid": record.reward_valid}
+    if record.error:
+        end["error"] = record.error
+    if record.checks:
+        checks = [{"name": check.name, "passed": check.passed, "detail": check.detail} for check in record.checks]
+        end["checks"] = dumps(checks).decode()
+    if record.changes:
+        changes = [{"where": c.where, "key": c.key, "before": c.before, "after": c.after} for c in record.changes]
+        end["changes"] = dumps(changes).decode()
+    return end
