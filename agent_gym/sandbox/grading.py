@@ -15,6 +15,7 @@ from typing import Any
 from agent_gym.sandbox.calls import CandidateError, CandidateProcess, Peer, PeerError, printable
 from agent_gym.sandbox.codec import CodecError
 from agent_gym.sandbox.limits import Limits
+from agent_gym.sandbox.pool import SandboxPool
 
 __all__ = ["Graded", "grade_with_check"]
 
@@ -31,7 +32,9 @@ class Graded:
     wall_s: float
 
 
-def grade_with_check(program: str | bytes, prompt_prelude: str, test: str, entry_point: str, limits: Limits | None = None) -> Graded:
+def grade_with_check(
+    program: str | bytes, prompt_prelude: str, test: str, entry_point: str, limits: Limits | None = None, pool: SandboxPool | None = None
+) -> Graded:
     """Whether a program passes a test that defines ``check(candidate)``, as HumanEval's do.
 
     Args:
@@ -40,6 +43,7 @@ def grade_with_check(program: str | bytes, prompt_prelude: str, test: str, entry
         test: Defines ``check``, which raises when it is not satisfied.
         entry_point: The function's name in the program.
         limits: Of each of the two sandboxes; the elapsed time holds for the whole.
+        pool: Where both come from; without one they are started anew.
 
     Raises:
         SandboxUnavailable: This machine cannot isolate code.
@@ -47,7 +51,10 @@ def grade_with_check(program: str | bytes, prompt_prelude: str, test: str, entry
     """
     limits = limits or Limits()
     started = time.monotonic()
-    with CandidateProcess(program, limits=limits) as candidate, contextlib.closing(Peer("grader", {}, limits)) as grader:
+    with contextlib.ExitStack() as stack:
+        places = [stack.enter_context(pool.lease()) for _ in range(2)] if pool else [None, None]
+        candidate = stack.enter_context(CandidateProcess(program, limits=limits, place=places[0]))
+        grader = stack.enter_context(contextlib.closing(Peer("grader", {}, limits, places[1])))
         judge = _Judge(candidate, grader, entry_point)
         try:
             passed, detail = judge.verdict(("check", prompt_prelude, test, entry_point), started + limits.wall_s)

@@ -23,7 +23,7 @@ class CodeTask(AgentEnv):
 
     ## Observation
     ``text`` says it all in words. ``data`` has ``goal``, ``rules``, ``step``, ``max_steps``, ``last`` and ``view``, whose ``files``
-    lists the workspace (``path``, ``bytes``).
+    lists the workspace (``path``, ``bytes``) and ``more_files`` counts those beyond the first 200.
 
     ## Actions
     | tool | arguments | |
@@ -76,7 +76,7 @@ class CodeTask(AgentEnv):
 
     def open(self, task: Task, seed: int, snapshot: Snapshot | None = None) -> Session:  # noqa: ARG002 - nothing is drawn here
         """A fresh workspace."""
-        return CodeSession(task, self._limits, snapshot)
+        return CodeSession(task, self._limits, snapshot, owner=id(self))
 
     def oracle(self, observations: Sequence[Mapping[str, Any]]) -> ToolCall:
         """Writes the canonical solution, then finishes. It knows what no policy can see."""

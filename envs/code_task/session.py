@@ -3,6 +3,7 @@
 import base64
 import dataclasses
 import time
+from collections.abc import Hashable
 from typing import Any
 
 from agent_gym.core.action import ToolCall
@@ -12,12 +13,13 @@ from agent_gym.core.task import Task
 from agent_gym.core.tool import ToolResult, ToolSpec
 from agent_gym.core.verdict import Check, Ending, Verdict
 from agent_gym.envs.code_task.problems import SOLUTION_FILE
-from agent_gym.sandbox import ExecResult, Limits, Sandbox, grade_with_check
+from agent_gym.sandbox import ExecResult, Limits, default_pool, grade_with_check
 
 __all__ = ["TOOLS", "CodeSession"]
 
 _MAX_CONTENT = 200_000
 _SHOWN_BYTES = 24_000
+_LISTED, _LISTED_BY_CALL = 200, 500
 _PATH = {
     "type": "string",
     "minLength": 1,
@@ -69,6 +71,7 @@ class CodeSession(Session):
         task: A programming task.
         limits: Of each run, and of grading.
         snapshot: What `save` gave.
+        owner: Whose episode it is; one owner has one sandbox at a time.
 
     Raises:
         SandboxUnavailable: This machine cannot isolate code.
@@ -76,26 +79,29 @@ class CodeSession(Session):
 
     tools = TOOLS
 
-    def __init__(self, task: Task, limits: Limits, snapshot: Snapshot | None = None) -> None:
+    def __init__(self, task: Task, limits: Limits, snapshot: Snapshot | None = None, owner: Hashable = None) -> None:
         self._task = task
         self._limits = limits
         self._start = {SOLUTION_FILE: task.spec["prompt"].encode()}
         self._ran = bool(snapshot and snapshot["ran"])
         files = {path: base64.b64decode(content) for path, content in snapshot["files"].items()} if snapshot else self._start
-        self._sandbox = Sandbox(files, limits=limits)
+        self._sandbox = default_pool().acquire(files, owner=owner, limits=limits)
 
     def observe(self) -> Observation:
         """The workspace's files and their sizes."""
-        sizes = {path: len(content) for path, content in list(self._sandbox.files.items())[:200]}
-        listed = ", ".join(f"{path} ({size} bytes)" for path, size in sizes.items())
-        return Observation(f"Files: {listed or 'none'}", {"files": [{"path": path, "bytes": size} for path, size in sizes.items()]})
+        sizes = [(path, len(content)) for path, content in self._sandbox.files.items()]
+        more = max(0, len(sizes) - _LISTED)
+        listed = ", ".join(f"{path} ({size} bytes)" for path, size in sizes[:_LISTED]) or "none"
+        text = f"Files: {listed}{f', and {more} more' if more else ''}"
+        return Observation(text, {"files": [{"path": path, "bytes": size} for path, size in sizes[:_LISTED]], "more_files": more})
 
     def call(self, call: ToolCall, deadline: float, key: str = "") -> ToolResult:  # noqa: ARG002 - nothing here is remote
         """Carries out one of `TOOLS`."""
         arguments = call.arguments
         if call.name == "list_files":
-            paths = list(self._sandbox.files)[:500]
-            return ToolResult(status="ok" if paths else "empty", structured={"paths": paths})
+            paths = list(self._sandbox.files)
+            more = {"more": len(paths) - _LISTED_BY_CALL} if len(paths) > _LISTED_BY_CALL else {}
+            return ToolResult(status="ok" if paths else "empty", structured={"paths": paths[:_LISTED_BY_CALL], **more})
         if call.name == "write_file":
             try:
                 self._sandbox.write_file(arguments["path"], arguments["content"])
@@ -119,7 +125,7 @@ class CodeSession(Session):
             program = self._sandbox.read_file(SOLUTION_FILE)
         except FileNotFoundError as error:
             return Verdict(Ending.FAILURE, (Check("solution_exists", False, str(error)[:300]),))
-        graded = grade_with_check(program, spec["prompt"], spec["test"], spec["entry_point"], self._limits)
+        graded = grade_with_check(program, spec["prompt"], spec["test"], spec["entry_point"], self._limits, default_pool())
         ending = Ending.SUCCESS if graded.passed else Ending.FAILURE
         return Verdict(ending, (Check("passes_the_test", graded.passed, graded.detail[:1_000]),))
 
@@ -129,8 +135,8 @@ class CodeSession(Session):
         return {"solution_written": written, "program_run": self._ran}
 
     def digest(self) -> str:
-        """Of all paths and contents."""
-        return self._sandbox.digest()
+        """Of all paths and contents, and whether a program was run: `milestones` tells that too."""
+        return f"{self._sandbox.digest()}{'+ran' if self._ran else ''}"
 
     def changes(self) -> list[Change]:
         """The files that differ from the start, as text."""

@@ -234,11 +234,11 @@ def test_removing_the_solution_fails(tmp_path: Path) -> None:
 
 
 def test_without_user_namespaces_one_line_names_the_remedy_and_nothing_counts_as_the_agents(monkeypatch: pytest.MonkeyPatch) -> None:
-    def blocked() -> None:
+    def blocked(warm: bool) -> None:
         raise SandboxUnavailable("user_namespaces", "setting up uid map: Permission denied", "allow them with sysctl")
 
     env = code(split="train")
-    monkeypatch.setattr("agent_gym.sandbox.workspace.preflight", blocked)
+    monkeypatch.setattr("agent_gym.sandbox.pool.preflight", blocked)
     with pytest.raises(SandboxUnavailable, match=r"probe 'user_namespaces' failed .*; allow them with sysctl"):
         env.reset(seed=0)
     with pytest.raises(SandboxUnavailable):

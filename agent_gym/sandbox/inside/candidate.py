@@ -39,6 +39,8 @@ def main() -> None:
 
 def load(module: object, source: str | bytes) -> tuple[object, ...]:
     """Runs the program's top level."""
+    if isinstance(source, str) and source[:1] == "\ufeff":
+        source = source[1:]  # what Python does with such a file
     exec(compile(source, "solution.py", "exec", dont_inherit=True), module.__dict__)
     return ("loaded",)
 
