@@ -4,6 +4,7 @@ import importlib
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
+from agent_gym import browser
 from agent_gym.agent_env import AgentEnv
 from agent_gym.core import Session, Snapshot, Task, ToolCall
 from agent_gym.envs.web_task.oracle import next_action
@@ -32,7 +33,7 @@ class WebTask(AgentEnv):
     ``text`` says it all in words; the page is an outline in which everything that can be acted upon has a number: ``[12] link
     "Orders"``. ``data`` has ``goal``, ``rules``, ``step``, ``max_steps``, ``last``, and in ``view`` the page: ``url``, ``title``,
     ``status``, ``tabs``, ``outline``, ``elements`` (``bid``, ``role``, ``name``, ``context``, ``value``, ``states``, ``options``,
-    ``actions``, ``url``), ``focused``, ``error``, ``downloads``, ``notes``.
+    ``actions``, ``url``), ``focused``, ``error`` (of the last action on the page), ``downloads``, ``notes``.
 
     ## Actions
     | tool | arguments | |
@@ -51,7 +52,9 @@ class WebTask(AgentEnv):
     | finish, refuse, hand_over, report_infeasible | answer?; reason; reason; reason | close the episode |
 
     An action that cannot be done has status ``not_found`` (no such element, or of an earlier page), ``conflict`` (hidden,
-    disabled, not fillable, stopped by a validation message) or ``forbidden`` (it leads out of the site), and the result says why.
+    disabled, not fillable, stopped by a validation message, no URL) or ``forbidden`` (it leads out of the site), and the result
+    says why. ``outcome_unknown``: the site has changed something, but the page that tells of it did not come. A page that is too
+    long to show at once is shown from where it is scrolled to, 20 pixels a line.
 
     ## Reward
     +1 for success, -1 for a violation, -0.1 for an attempt to leave the site, else 0. ``shaping="milestones"`` as in ToolTask.
@@ -90,6 +93,13 @@ class WebTask(AgentEnv):
         """Opens the task's world and its site; everything about it follows from the task, nothing from the seed."""
         kind, base = self._tasks.base(task)
         return WebSession(kind, task, base, self._sites[kind.name], self._tools)
+
+    def clear_caches(self) -> None:
+        """Forgets whatever outlives an episode to be faster, the pages seen among it."""
+        super().clear_caches()
+        browser.clear_caches()
+        for site in self._sites.values():
+            site.clear_caches()
 
     def oracle(self, observations: Sequence[Mapping[str, Any]]) -> ToolCall:
         """What a perfect agent would do next, from nothing but the observations since the reset."""

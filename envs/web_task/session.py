@@ -6,6 +6,7 @@ from types import ModuleType
 from typing import Any
 
 from agent_gym.browser import InProcessPage, PageError, PageSnapshot
+from agent_gym.browser.lines import escaped
 from agent_gym.core import Observation, Snapshot, Task, ToolCall, ToolResult, ToolSpec, Verdict
 from agent_gym.envs.web_task.tools import DEEDS, REPORT_INFEASIBLE, SEND_MESSAGE
 from agent_gym.world import Base, WorldKind, WorldSession
@@ -30,7 +31,8 @@ class WebSession(WorldSession):
         super().__init__(kind, task, base)
         self.tools = tools
         self._deadline = math.inf
-        self._late = False
+        self._late = False  # an operation that this action called came to no end in time
+        self._done = False  # one has changed something
         self._said = ""
         self._shown: tuple[PageSnapshot | None, Observation] = (None, Observation(""))
         self._page = InProcessPage(site.application(self._operate), site.ORIGIN)
@@ -39,6 +41,7 @@ class WebSession(WorldSession):
         """What the pages call: an operation of the world, noted as the tool door notes it."""
         result = super().call(ToolCall(name, dict(arguments)), self._deadline)
         self._late |= result.status == "timeout"
+        self._done |= not result.failed and not self._kind.operations[name].spec.read_only
         return result
 
     def observe(self) -> Observation:
@@ -52,12 +55,17 @@ class WebSession(WorldSession):
         """Carries out an action on the page; see `Session.call`."""
         if call.name == SEND_MESSAGE:
             self._said = call.arguments["text"]
-            return ToolResult(status="ok")
-        self._deadline, self._late = deadline, False
+        self._deadline, self._late, self._done = deadline, False, False
         try:
             DEEDS[call.name](self._page, **call.arguments)
         except PageError as error:
-            return ToolResult(status=error.status, content=str(error))
+            if not self._done:
+                return ToolResult(status=error.status, content=str(error))
+            self._late = True
+        if self._late and self._done:
+            return ToolResult(
+                status="outcome_unknown", content=f"{call.name} has changed something, but the page that tells of it did not come"
+            )
         if self._late:
             return ToolResult(status="timeout", content=f"{call.name} did not come to an end in time; nothing was changed")
         return ToolResult(status="ok")
@@ -98,4 +106,4 @@ def _text(snapshot: PageSnapshot) -> str:
     if snapshot.downloads:
         lines.append(f"Downloaded: {', '.join(snapshot.downloads)}")
     lines += [f"Note: {note}" for note in snapshot.notes]
-    return "\n".join([*lines, snapshot.outline])
+    return "\n".join([*map(escaped, lines), snapshot.outline])

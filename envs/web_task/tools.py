@@ -4,7 +4,6 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from agent_gym.browser import Page
 from agent_gym.core import ToolSpec
 
 __all__ = ["DEEDS", "REPORT_INFEASIBLE", "SEND_MESSAGE", "browser_tools"]
@@ -38,10 +37,8 @@ def _several(one_or_more: str | list[str]) -> list[str]:
     return [one_or_more] if isinstance(one_or_more, str) else one_or_more
 
 
-def _nothing(page: Page, **_: Any) -> None:
-    """Does nothing; a page without scripts does not change by itself."""
-
-
+SEND_MESSAGE = "send_msg_to_user"
+"""The tool that says something to whoever set the task: the answer that ``finish`` takes if it is given none."""
 DEEDS: Mapping[str, Callable[..., None]] = {
     "click": lambda page, bid: page.click(bid),
     "dblclick": lambda page, bid: page.dblclick(bid),
@@ -61,12 +58,10 @@ DEEDS: Mapping[str, Callable[..., None]] = {
     "tab_focus": lambda page, index: page.focus_tab(index),
     "tab_close": lambda page: page.close_tab(),
     "upload_file": lambda page, bid, file: page.upload(bid, _several(file)),
-    "noop": _nothing,
+    "noop": lambda page, **_: page.scroll(0, 0),  # a page without scripts does not change by itself
+    SEND_MESSAGE: lambda page, **_: page.scroll(0, 0),
 }
 """How each is done on a page."""
-
-SEND_MESSAGE = "send_msg_to_user"
-"""The tool that says something to whoever set the task: the answer that ``finish`` takes if it is given none."""
 
 
 def _tool(name: str, description: str, *, writes: bool = False, required: Iterable[str] | None = None, **properties: Schema) -> ToolSpec:
@@ -108,7 +103,7 @@ def browser_tools(patterns: Iterable[str]) -> tuple[ToolSpec, ...]:
         _tool("uncheck", "Untick a checkbox.", bid=_BID),
         _tool("press", "Press a key, with an element focused.", writes=True, bid=_BID, key_comb=_KEYS),
         _tool("focus", "Give an element the focus.", bid=_BID),
-        _tool("scroll", "Scroll by pixels.", delta_x=_PIXELS, delta_y=_PIXELS),
+        _tool("scroll", "Scroll by pixels, to see another part of a long page.", delta_x=_PIXELS, delta_y=_PIXELS),
         _tool("goto", "Go to a URL of the site, or a path.", url=_URL),
         _tool("go_back", "Go back in the history."),
         _tool("go_forward", "Go forward in the history."),

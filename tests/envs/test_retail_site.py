@@ -103,14 +103,29 @@ def test_an_order_shows_its_record_and_does_not_read_the_account(desk: Desk) -> 
     with desk.world.transaction():
         desk.world.update("orders", order["order_id"], terms="final sale")
         desk.world.update("items", item["item_id"], finish="engraved")
-    page = desk.get(f"/orders/{order['order_id']}")
+    path = f"/orders/{order['order_id']}"
+    page = desk.get(path)
     assert desk.calls == [("get_order", {"order_id": order["order_id"]})]
     record = carry_out(desk.world, RETAIL.operations["get_order"], {"order_id": order["order_id"]}, math.inf).structured
     shown = ("order_id", "user_id", "status", "terms", "carrier", "paid_with", "exchange_window", "ship_to")
     labels = ("Order", "Customer", "Status", "Terms", "Carrier", "Paid with", "Exchange window", "Ship to")
-    assert terms(page) == dict(zip(labels, (record[name] for name in shown), strict=True))
+    facts = dict(zip(labels, (record[name] for name in shown), strict=True))
+    assert terms(page) == facts
     assert alerts(page) == record["notes"]
     assert len(record["notes"]) == 2
+    with desk.world.transaction():
+        desk.world.update("users", order["user_id"], standing="on hold")
+    # whatever reads the order shows all that forbids something, so that nobody can say to have looked without having seen it
+    other = desk.one("SELECT item_id FROM items WHERE order_id != ?", order["order_id"])["item_id"]
+    for rest, status, beside in (
+        ("/address", 200, ["On hold: this account is locked until our review is over."]),
+        (f"/items/{item['item_id']}/exchange", 200, []),
+        (f"/items/{other}/exchange", 404, [f"item {other} is not in order {order['order_id']}"]),
+    ):
+        form = desk.get(path + rest, status)
+        assert facts.items() <= terms(form).items()
+        assert alerts(form) == [*beside, *record["notes"]]
+        assert terms(form).get("Standing") == ("on hold" if rest == "/address" else None)
     first = table(page, "Items")[0]
     assert first[:7] == [
         item["item_id"],
@@ -192,7 +207,9 @@ def test_what_people_are_called_is_text(desk: Desk) -> None:
         page = checked(desk.client.get(f"/{asked}{HOSTILE.replace('&', '%26').replace(' ', '+')}"), 400)
         assert HOSTILE in page.xpath("//input/@value")
         assert not page.xpath("//b | //@onclick")
-    assert said(desk.get(f"{path}?done=<b>")) == []
+    assert said(desk.get(f"{path}?done=cancel_order")) == []
+    desk.client.set_cookie("said", f"{path}/address {HOSTILE}".replace(" ", "%20").replace(";", ""))
+    assert said(desk.get(path)) == []
 
 
 def test_who_is_helped_is_only_what_the_site_itself_wrote(desk: Desk) -> None:

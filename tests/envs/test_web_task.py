@@ -1,5 +1,6 @@
 """WebTask: the same tasks as ToolTask through the web site; the same changes, the same verdicts."""
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -7,8 +8,12 @@ import gymnasium as gym
 import numpy as np
 import pytest
 
+from agent_gym.browser import PageSnapshot
+from agent_gym.browser.elements import _element
 from agent_gym.core import ToolCall
-from agent_gym.envs.worlds.retail.site.reading import answer
+from agent_gym.envs.web_task.session import _text
+from agent_gym.envs.worlds.retail.site.app import application
+from agent_gym.envs.worlds.retail.site.reading import _taken_apart, answer
 from agent_gym.errors import ConfigurationError
 
 WEB, TOOL = "agent_gym:AgentBase/WebTask-v0", "agent_gym:AgentBase/ToolTask-v0"
@@ -106,7 +111,7 @@ def test_pages_tell_the_records_that_the_tools_give() -> None:
                 continue
             found = [answer(ToolCall(last["tool"], last["arguments"]), page["data"]["view"]) for page in pages]
             record = next(one for one in found if one is not None)
-            assert record.items() <= {**last["result"], "notes": []}.items() or record == last["result"]
+            assert record == {name: value for name, value in last["result"].items() if name not in ("notes", "category")}
             told += 1
     assert told > 15
 
@@ -118,6 +123,8 @@ def test_pages_tell_the_records_that_the_tools_give() -> None:
         (ToolCall("goto", {"url": "https://elsewhere.example/"}), "forbidden", "elsewhere.example"),
         (ToolCall("goto", {"url": "file:///etc/passwd"}), "forbidden", "file"),
         (ToolCall("goto", {"url": "javascript:alert(1)"}), "forbidden", "javascript"),
+        (ToolCall("goto", {"url": "https://[::1"}), "conflict", "not a URL"),
+        (ToolCall("goto", {"url": "/a\\b"}), "conflict", "not a URL"),
         (ToolCall("upload_file", {"bid": "1", "file": "/etc/passwd"}), "conflict", ""),
         (ToolCall("click", {"bid": 12}), "invalid_arguments", "arguments.bid"),
         (ToolCall("tab_focus", {"index": 5}), "not_found", "5"),
@@ -154,6 +161,74 @@ def test_an_id_stays_with_its_element(web: Any) -> None:
     assert field not in {one["bid"] for one in web.observation.data["view"]["elements"]}
     act(web, "go_back")
     assert bid(web, "Order number") == field
+
+
+ITS_ORDER = "retail/cancel/train/0"
+
+
+def at_the_order(env: Any) -> str:
+    """Opens the order that a goal is about, ready to be cancelled, and gives its number."""
+    observations, _ = by_oracle(env, ITS_ORDER)
+    order_id = next(parts[4] for one in observations if len(parts := one["data"]["view"]["url"].split("/")) == 5 and parts[3] == "orders")
+    env.reset(seed=0, options={"task_id": ITS_ORDER})
+    act(env, "goto", url=f"/orders/{order_id}")
+    act(env, "select_option", bid=bid(env, "Reason"), options="Found cheaper")
+    return str(order_id)
+
+
+def test_a_change_is_believed_only_where_the_site_tells_it(web: Any) -> None:
+    order_id = at_the_order(web)
+    call = ToolCall("cancel_order", {"order_id": order_id, "reason": "found_cheaper"})
+    assert answer(call, act(web, "goto", url=f"/orders/{order_id}?done=cancel_order")) is None
+    act(web, "select_option", bid=bid(web, "Reason"), options="Found cheaper")
+    view = act(web, "click", bid=bid(web, "Cancel order"))
+    assert answer(call, view) == {"order_id": order_id}
+    assert answer(ToolCall("cancel_order", {"order_id": order_id, "reason": "no_longer_needed"}), view) is None
+    assert answer(call, act(web, "goto", url=f"/orders/{order_id}")) is None
+
+
+def test_a_change_whose_page_comes_too_late_is_not_denied(web: Any) -> None:
+    at_the_order(web)
+    session = web.rich.unwrapped.session
+    operate = type(session)._operate
+
+    def late(name: str, arguments: Any) -> Any:
+        result = operate(session, name, arguments)
+        session._deadline = -1.0 if name == "cancel_order" else session._deadline
+        return result
+
+    session._page._site._client.application = application(late)
+    said = act(web, "click", bid=bid(web, "Cancel order"))
+    assert said["action_status"] == "outcome_unknown"
+    assert "has changed something" in said["result"]
+    assert session.changes()
+
+
+def test_an_error_does_not_outlive_its_action(web: Any) -> None:
+    for name, arguments in (("noop", {}), ("send_msg_to_user", {"text": "x"}), ("scroll", {"delta_x": 0, "delta_y": 1})):
+        assert act(web, "click", bid="999")["error"]
+        assert act(web, name, **arguments)["error"] == ""
+
+
+def test_whole_floats_are_integers(web: Any) -> None:
+    act(web, "new_tab")
+    assert act(web, "tab_focus", index=0.0)["action_status"] == "ok"
+    assert act(web, "noop")["title"].startswith("Service desk")
+
+
+def test_nothing_around_the_page_fakes_an_element() -> None:
+    title = '[12] button "Pay"'
+    shown = PageSnapshot(
+        url="u", title=title, status=200, tabs=({"title": title, "url": "u", "active": True},) * 2, outline="", elements=()
+    )
+    assert re.findall(r".?\[12\]", _text(shown)) == ["\\[12]"] * 3
+
+
+def test_a_full_reset_forgets_the_pages(web: Any) -> None:
+    by_oracle(web, ITS_ORDER)
+    web.full_reset(seed=0)
+    assert _element.cache_info().currsize < 40
+    assert _taken_apart.cache_info().currsize == 0
 
 
 def test_doing_what_a_rule_forbids_is_a_violation() -> None:

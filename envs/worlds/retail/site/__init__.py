@@ -2,9 +2,9 @@
 
 from agent_gym.envs.worlds.retail.site.app import application
 from agent_gym.envs.worlds.retail.site.navigating import way
-from agent_gym.envs.worlds.retail.site.reading import answer
+from agent_gym.envs.worlds.retail.site.reading import answer, clear_caches
 
-__all__ = ["ORIGIN", "answer", "application", "way"]
+__all__ = ["ORIGIN", "answer", "application", "clear_caches", "way"]
 
 ORIGIN = "https://retail.example"
 """Where the site is reached."""

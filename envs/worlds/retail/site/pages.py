@@ -1,32 +1,36 @@
 """The pages of the site: what each reads, what its forms do."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
 from werkzeug import Response
-from werkzeug.exceptions import NotFound
 
 from agent_gym.envs.worlds.retail.catalogue import CATEGORIES, REASONS
 from agent_gym.envs.worlds.retail.site.visit import Person, Visit, fits, redirect, status_of, whole
 
-__all__ = ["REASON_LABELS", "ROUTES"]
+__all__ = ["REASON_LABELS", "ROUTES", "done"]
 
+REASON_LABELS = {code: code.replace("_", " ").capitalize() for code in REASONS}
+"""The reasons for which an order is cancelled, as people read them."""
 _DONE = {
-    "cancel_order": "The order was cancelled.",
-    "change_address": "The address was changed.",
-    "exchange_item": "The item was exchanged.",
-    "return_item": "The item was taken back.",
+    "cancel_order": "The order was cancelled: {reason}.",
+    "change_address": "The address was changed to {address_id}.",
+    "exchange_item": "Item {item_id} was exchanged for {variant_id}.",
+    "return_item": "Item {item_id} was taken back.",
     "add_to_cart": "The cart has it now.",
     "set_cart_quantity": "The cart was changed.",
 }
-"""What a page says once an operation was done."""
-REASON_LABELS = {code: code.replace("_", " ").capitalize() for code in REASONS}
-"""The reasons for which an order is cancelled, as people read them."""
 _DOLLARS = re.compile(r"([0-9]{1,7})(?:\.([0-9]{1,2}))?")
 _MOST = 99
 """The most pieces that a cart takes of one variant."""
+
+
+def done(operation: str, arguments: Mapping[str, Any]) -> str:
+    """What the page after it says once an operation was done."""
+    told = {**arguments, "reason": REASON_LABELS.get(arguments.get("reason", ""), "")}
+    return _DONE[operation].format(**told)
 
 
 # --- Finding ---
@@ -119,8 +123,11 @@ def set_cart_quantity(visit: Visit, user_id: str) -> Response:
 
 
 def order(visit: Visit, order_id: str, problem: str = "", status: int = 200) -> Response:
-    found = visit.read("get_order", order_id=order_id)
-    return _page(visit, "order.html", f"Order {order_id}", problem, status, order=found, reasons=REASON_LABELS)
+    return _order(visit, visit.read("get_order", order_id=order_id), problem, status)
+
+
+def _order(visit: Visit, found: dict[str, Any], problem: str, status: int) -> Response:
+    return _page(visit, "order.html", f"Order {found['order_id']}", problem, status, order=found, reasons=REASON_LABELS)
 
 
 def cancel_order(visit: Visit, order_id: str) -> Response:
@@ -137,11 +144,11 @@ def return_item(visit: Visit, order_id: str, item_id: str) -> Response:
 
 
 def address(visit: Visit, order_id: str, problem: str = "", status: int = 200) -> Response:
-    """The form for another address. It shows the owner's saved addresses, so it reads the account too."""
+    """The form for another address. It shows the order's facts, and the owner's saved addresses and standing: it reads both."""
     found = visit.read("get_order", order_id=order_id)
     user = visit.read("get_user", user_id=found["user_id"])
     title = f"Change the address of order {order_id}"
-    return _page(visit, "address.html", title, problem, status, order=found, addresses=user["addresses"])
+    return _page(visit, "address.html", title, problem, status, order=found, user=user)
 
 
 def change_address(visit: Visit, order_id: str) -> Response:
@@ -153,11 +160,11 @@ def change_address(visit: Visit, order_id: str) -> Response:
 
 
 def exchange(visit: Visit, order_id: str, item_id: str, problem: str = "", status: int = 200) -> Response:
-    """The form for another variant of an item. It shows the variants, so it reads the product too."""
+    """The form for another variant of an item. It shows the order's facts and the variants: it reads the order and the product."""
     found = visit.read("get_order", order_id=order_id)
     item = next((item for item in found["items"] if item["item_id"] == item_id), None)
     if item is None:
-        raise NotFound(f"item {item_id} is not in order {order_id}")
+        return _order(visit, found, f"item {item_id} is not in order {order_id}", 404)
     variants = visit.read("get_product", product_id=item["product_id"])["variants"]
     title = f"Exchange the {item['product']} of order {order_id}"
     return _page(visit, "exchange.html", title, problem, status, order=found, item=item, variants=variants)
@@ -190,13 +197,12 @@ def add_to_cart(visit: Visit, product_id: str) -> Response:
 def _carry_out(visit: Visit, operation: str, arguments: dict[str, Any], onward: str, again: Callable[[str, int], Response]) -> Response:
     """Carries out what a form asks for and goes on to the page that shows it; or shows the form again, and why it could not be done."""
     result = visit.operate(operation, arguments)
-    return again(result.content, status_of(result)) if result.failed else redirect(onward, done=operation)
+    return again(result.content, status_of(result)) if result.failed else redirect(onward, said=done(operation, arguments))
 
 
 def _page(visit: Visit, template: str, title: str, problem: str, status: int, **facts: Any) -> Response:
-    """A page that says what was done before it was opened, unless there is a problem."""
-    done = "" if problem else _DONE.get(visit.asked("done"), "")
-    return visit.show(template, title, status=status, problem=problem, done=done, **facts)
+    """A page that says once what was done before it was opened, unless there is a problem."""
+    return visit.show(template, title, status=status, problem=problem, done="" if problem else visit.said, **facts)
 
 
 def _cents(dollars: str) -> int | None:

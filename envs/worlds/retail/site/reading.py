@@ -8,14 +8,14 @@ from typing import Any, NamedTuple
 from urllib.parse import parse_qs, urlsplit
 
 from agent_gym.core import ToolCall
+from agent_gym.envs.worlds.retail.site.pages import done
 
-__all__ = ["Cell", "Sheet", "answer", "sheet_of"]
+__all__ = ["Cell", "Sheet", "answer", "clear_caches", "sheet_of"]
 
 View = Mapping[str, Any]
 Record = dict[str, Any]
 
 _CONTROL = re.compile(r'\[(\d+)\] \w+ ("(?:[^"\\]|\\.)*").*')
-_SPLIT = re.compile(r"(?<!\\) \| ")
 
 
 class Cell(NamedTuple):
@@ -51,7 +51,7 @@ def answer(call: ToolCall, view: View) -> Record | None:
     """What an operation would answer, as far as a page tells it.
 
     Args:
-        call: The operation and its arguments. One that changes something is answered by the page that says that it was done.
+        call: The operation and its arguments. One that changes something is answered by the page that says that just this was done.
         view: The page.
 
     Returns:
@@ -63,8 +63,13 @@ def answer(call: ToolCall, view: View) -> Record | None:
     asked = {name: values[-1] for name, values in parse_qs(url.query).items()}
     if call.name in _READERS:
         return _READERS[call.name](call.arguments, url.path, asked, view)
-    about = f"/orders/{call.arguments['order_id']}"
-    return {"order_id": call.arguments["order_id"]} if url.path == about and asked.get("done") == call.name else None
+    about, said = f"/orders/{call.arguments['order_id']}", f"! {done(call.name, call.arguments)}"
+    return {"order_id": call.arguments["order_id"]} if url.path == about and said in view["outline"].split("\n") else None
+
+
+def clear_caches() -> None:
+    """Forgets the pages read."""
+    _taken_apart.cache_clear()
 
 
 @lru_cache(maxsize=1_024)
@@ -75,7 +80,7 @@ def _taken_apart(outline: str) -> Sheet:
     for line in outline.split("\n"):
         if line.startswith("| "):
             if not heading:
-                tables.setdefault(caption, []).append([_cell(part) for part in _SPLIT.split(line.removeprefix("| ").removesuffix(" |"))])
+                tables.setdefault(caption, []).append([_cell(part) for part in line.removeprefix("| ").removesuffix(" |").split(" | ")])
             heading = False
         else:
             caption, heading = line, True

@@ -20,6 +20,8 @@ Operate = Callable[[str, Mapping[str, Any]], ToolResult]
 """Carries out one operation of the world, by its name and with arguments that fit its schema."""
 
 _COOKIE = "helping"
+_SAID = "said"
+"""The cookie that takes what was done to the page that tells it, once."""
 _STATUS = {
     "not_found": 404,
     "conflict": 409,
@@ -52,12 +54,15 @@ class Visit:
         request: The request.
         helping: The customer who is being helped, or None.
         operate: Carries out operations.
+        said: What the request before it did that this page tells, or nothing.
     """
 
     def __init__(self, operate: Operate, request: Request) -> None:
         self.operate = operate
         self.request = request
         self.helping = _helping(request.cookies.get(_COOKIE, ""))
+        path, _, said = unquote(request.cookies.get(_SAID, "")).partition(" ")
+        self.said = said if path == request.path else ""
         self._remembers = False
 
     def read(self, operation: str, **arguments: Any) -> dict[str, Any]:
@@ -120,6 +125,8 @@ class Visit:
         response = Response(_template(template).render(shell, **facts), status, content_type="text/html; charset=utf-8")
         if self._remembers and self.helping is not None:
             response.set_cookie(_COOKIE, f"{self.helping.user_id}:{quote(self.helping.name)}", httponly=True, samesite="Lax")
+        if done:
+            response.delete_cookie(_SAID, httponly=True, samesite="Lax")
         return response
 
 
@@ -139,9 +146,17 @@ def status_of(result: ToolResult) -> int:
     return _STATUS.get(result.status, _BAD_GATEWAY) if result.failed else 200
 
 
-def redirect(path: str, **asked: str) -> Response:
-    """Sends the browser to another page of the site, there to be got."""
-    return Response(status=303, headers={"Location": f"{path}?{urlencode(asked)}" if asked else path})
+def redirect(path: str, said: str = "") -> Response:
+    """Sends the browser to another page of the site, there to be got.
+
+    Args:
+        path: The page.
+        said: What it tells there, once.
+    """
+    response = Response(status=303, headers={"Location": path})
+    if said:
+        response.set_cookie(_SAID, quote(f"{path} {said}"), httponly=True, samesite="Lax")
+    return response
 
 
 def _helping(cookie: str) -> Person | None:

@@ -1,0 +1,245 @@
+// What the engine does inside a page, in a world of its own that the page's scripts do not see. Everything it gives is JSON.
+globalThis.agent ??= (() => {
+  const NO_BOX = new Set(["area", "datalist", "dialog", "head", "html", "map", "noscript", "optgroup", "option", "script", "style", "template", "title"]);
+  const EMPTY = new Set(["head", "noscript", "script", "style", "template"]);
+  const REFERS = new Set(["id", "for", "form", "list", "aria-labelledby"]);
+  const UNTYPED = new Set(["hidden", "button", "image", "reset", "submit"]);
+  const NAME = /^[A-Za-z][\w.-]*$/;
+  const BAD = /[\x00-\x08\x0b\x0e-\x1f\ufffe\uffff]/g;
+  const DEEPEST = 120, MOST = 10000;
+
+  const numbers = new WeakMap(); // one an element, for as long as the document lives
+  let count = 0;
+  let shown = new Map(); // the elements last read, by number
+  let invalid = null; // the control that stopped a form
+
+  const styles = new CSSStyleSheet();
+  styles.replaceSync("*,*::before,*::after{animation:none!important;transition:none!important;scroll-behavior:auto!important;caret-color:transparent!important}");
+  document.adoptedStyleSheets = [...document.adoptedStyleSheets, styles];
+  addEventListener("invalid", event => { invalid ??= event.composedPath()[0]; }, true);
+
+  const clean = text => text.toWellFormed().replace(BAD, "").replace(/[&<>]/g, c => c === "&" ? "&amp;" : c === "<" ? "&lt;" : "&gt;").replace(/\r/g, "&#13;").replace(/\f/g, " ");
+  const quoted = text => clean(text).replace(/["\n\t]/g, c => `&#${c.charCodeAt(0)};`);
+
+  // --- Reading ---
+
+  class Reading {
+    constructor() {
+      this.out = [];
+      this.numbers = [];
+      this.values = {};
+      this.checks = {};
+      this.selections = {};
+      this.frames = 0; // read so far, for names of ids
+      this.unread = 0; // of another origin
+      this.deep = false;
+      this.index = new Map();
+    }
+
+    // Writes an element; says whether anything in it can be seen.
+    element(e, prefix, depth, within) {
+      if (depth > DEEPEST || this.numbers.length > MOST) { this.deep ||= depth > DEEPEST; return false; }
+      const frame = e.localName === "iframe" || e.localName === "frame";
+      const tag = frame ? "section" : NAME.test(e.localName) ? e.localName : "div";
+      let number = numbers.get(e);
+      if (number === undefined) numbers.set(e, number = ++count);
+      const index = this.numbers.push(number) - 1;
+      shown.set(number, e);
+      this.index.set(e, index);
+      const boxless = NO_BOX.has(tag) || within.svg || within.hidden || (tag === "input" && e.type === "hidden");
+      let seen = boxless || e.checkVisibility({visibilityProperty: true});
+      let hidden = false;
+      if (!seen && !e.checkVisibility()) hidden = getComputedStyle(e).display !== "contents";
+      this.out.push("<", tag);
+      if (!frame) for (const {name, value} of e.attributes) this.attribute(e, name, value, prefix, boxless, hidden);
+      const mark = this.out.push(hidden ? ' hidden=""' : "") - 1;
+      this.out.push(">");
+      this.state(e, tag, index);
+      const inner = {svg: within.svg || tag === "svg", hidden: within.hidden || hidden, mute: !seen && !hidden};
+      let any = false;
+      for (const [child, name] of this.children(e, tag, frame, prefix)) {
+        if (child.nodeType === 1) any = this.element(child, name, depth + 1, inner) || any;
+        else if (child.nodeType === 3 && !inner.mute) this.out.push(clean(child.data));
+      }
+      if (!seen && !hidden && !any && !(getComputedStyle(e).display === "contents")) this.out[mark] = ' hidden=""';
+      this.out.push("</", tag, ">");
+      return (seen && !hidden) || any;
+    }
+
+    attribute(e, name, value, prefix, boxless, hidden) {
+      if (!NAME.test(name) || name === "style" || (name === "hidden" && !boxless) || (name === "popover" && !hidden)) return;
+      if (prefix && REFERS.has(name)) value = value.split(/\s+/).filter(Boolean).map(each => prefix + each).join(" ");
+      if (prefix && name === "href" && e.ownerDocument !== document && e.href) value = String(e.href);
+      this.out.push(" ", name, '="', quoted(value), '"');
+    }
+
+    state(e, tag, index) {
+      if (tag === "input") {
+        if (e.type === "checkbox" || e.type === "radio") this.checks[index] = e.checked;
+        else if (e.type === "file") this.values[index] = [...e.files].map(file => file.name).join("\n");
+        else if (!UNTYPED.has(e.type)) this.values[index] = e.value;
+      } else if (tag === "textarea") this.values[index] = e.value;
+      else if (tag === "select") this.selections[index] = [...e.options].flatMap((option, at) => option.selected ? [at] : []);
+    }
+
+    *children(e, tag, frame, prefix) {
+      if (EMPTY.has(tag)) return;
+      let nodes = e.childNodes;
+      if (frame) {
+        const inside = e.contentDocument?.body;
+        if (!inside) { this.unread++; return; }
+        nodes = inside.childNodes;
+        prefix = `frame${++this.frames}-`;
+      } else if (e.shadowRoot) {
+        nodes = e.shadowRoot.childNodes;
+        prefix = `${prefix}shadow${++this.frames}-`;
+      } else if (tag === "slot" && e.assignedNodes().length) nodes = e.assignedNodes({flatten: true});
+      for (const node of nodes) yield [node, prefix];
+    }
+  }
+
+  function read() {
+    shown = new Map();
+    const reading = new Reading();
+    reading.element(document.documentElement, "", 1, {svg: false, hidden: false, mute: false});
+    if (invalid && !invalid.isConnected) invalid = null;
+    const {numbers, values, checks, selections, unread, deep, index, out} = reading;
+    return {
+      markup: out.join(""), numbers, values, checks, selections, unread, deep, large: numbers.length > MOST,
+      focus: index.get(focused()) ?? -1, invalid: index.get(invalid) ?? -1, message: invalid?.validationMessage ?? "",
+      title: document.title, url: location.href, base: document.baseURI, target: document.querySelector("base[target]")?.target ?? "",
+    };
+  }
+
+  function focused() {
+    let e = document.activeElement;
+    for (;;) {
+      const inner = e?.shadowRoot?.activeElement ?? (e?.localName === "iframe" ? e.contentDocument?.activeElement : null);
+      if (!inner) return e === e?.ownerDocument.body ? null : e;
+      e = inner;
+    }
+  }
+
+  // --- Acting ---
+
+  function find(number) {
+    const e = shown.get(number);
+    return e?.isConnected ? e : null;
+  }
+
+  const around = e => e.parentNode ?? e.host ?? null;
+
+  function holds(e, inner) {
+    for (; inner; inner = around(inner)) if (inner === e) return true;
+    return false;
+  }
+
+  // Where to point at an element so that it, and nothing over it, is hit.
+  function point(number) {
+    const e = find(number);
+    if (!e) return {gone: true};
+    if (e.scrollIntoViewIfNeeded) e.scrollIntoViewIfNeeded(true);
+    const rects = [...e.getClientRects()].filter(rect => rect.width >= 1 && rect.height >= 1);
+    if (!rects.length) return {empty: true};
+    let cover = null;
+    for (const rect of rects) {
+      for (const [right, down] of [[0.5, 0.5], [0.2, 0.5], [0.8, 0.5], [0.5, 0.2], [0.5, 0.8]]) {
+        const x = rect.left + rect.width * right, y = rect.top + rect.height * down;
+        const over = covering(e, x, y);
+        if (!over) return {...outside(e, x, y)};
+        cover ??= over;
+      }
+    }
+    return {covered: called(cover)};
+  }
+
+  // What is over an element at a point of its own document; null if nothing is.
+  function covering(e, x, y) {
+    for (;;) {
+      const hit = e.getRootNode().elementFromPoint(x, y);
+      if (!hit) return e;
+      if (!holds(e, hit) && !(e.labels && [...e.labels].some(label => holds(label, hit) && label.offsetParent))) return hit;
+      const view = e.ownerDocument.defaultView;
+      if (view === window) return null;
+      const frame = view.frameElement, rect = frame.getBoundingClientRect();
+      x += rect.left + frame.clientLeft;
+      y += rect.top + frame.clientTop;
+      e = frame;
+    }
+  }
+
+  // A point of an element's document as a point of the page.
+  function outside(e, x, y) {
+    for (let view = e.ownerDocument.defaultView; view !== window; view = view.parent) {
+      const frame = view.frameElement, rect = frame.getBoundingClientRect();
+      x += rect.left + frame.clientLeft;
+      y += rect.top + frame.clientTop;
+    }
+    return {x, y};
+  }
+
+  function called(e) {
+    const text = (e.innerText ?? "").trim().replace(/\s+/g, " ").slice(0, 40);
+    return `<${e.localName}${e.id ? ` id=${JSON.stringify(e.id)}` : ""}>${text ? ` ${JSON.stringify(text)}` : ""}`;
+  }
+
+  function press(number) { // for a checkbox without a box of its own, which a label stands for
+    find(number).click();
+  }
+
+  function focus(number, all) {
+    const e = find(number);
+    if (!e) return false;
+    if (e.ownerDocument.activeElement !== e || all) {
+      e.focus({focusVisible: true});
+      if (e.isContentEditable) {
+        const selection = e.ownerDocument.getSelection();
+        selection.selectAllChildren(e);
+        if (!all) selection.collapseToEnd();
+      } else if (all) e.select?.();
+      else if ("selectionStart" in e && e.selectionStart !== null) e.setSelectionRange(e.value.length, e.value.length);
+    }
+    return true;
+  }
+
+  function changed(e) {
+    e.dispatchEvent(new Event("input", {bubbles: true, composed: true}));
+    e.dispatchEvent(new Event("change", {bubbles: true}));
+    return true;
+  }
+
+  function assign(number, value) {
+    const e = find(number);
+    if (!e) return false;
+    e.focus();
+    e.value = value;
+    return changed(e);
+  }
+
+  function select(number, chosen) {
+    const e = find(number);
+    if (!e) return false;
+    e.focus();
+    [...e.options].forEach((option, at) => { option.selected = chosen.includes(at); });
+    return changed(e);
+  }
+
+  function upload(number, files) {
+    const e = find(number);
+    if (!e) return false;
+    const chosen = new DataTransfer();
+    for (const [name, type, content] of files) {
+      chosen.items.add(new File([Uint8Array.from(atob(content), c => c.charCodeAt(0))], name, {type, lastModified: 0}));
+    }
+    e.focus();
+    e.files = chosen.files;
+    return changed(e);
+  }
+
+  function valid() { invalid = null; }
+
+  // After one frame and whatever was due before it.
+  const frame = () => new Promise(done => requestAnimationFrame(() => setTimeout(() => done(document.readyState === "complete"))));
+
+  return {read, point, press, focus, assign, select, upload, valid, frame};
+})();
