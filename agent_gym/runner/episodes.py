@@ -180,7 +180,7 @@ class Episodes:
         """
         rows, self.arrived = self.arrived, []
         if most is not None and len(rows) > most:
-            first = sorted(range(len(rows)), key=lambda number: -self._slots[rows[number].env_id].priority)[:most]
+            first = set(sorted(range(len(rows)), key=lambda number: -self._slots[rows[number].env_id].priority)[:most])
             self.arrived = [row for number, row in enumerate(rows) if number not in first]
             rows = [rows[number] for number in sorted(first)]
         for row in rows:
@@ -193,13 +193,9 @@ class Episodes:
                     self._queue.done(row.task_id, slot.seconds)
                 self._free.append(row.env_id)
         self.assign()
-        if (
-            not rows
-            and self._queue is not None
-            and len(self._queue)
-            and all(map(self._supervisor.retired, range(self._supervisor.num_envs)))
-        ):
-            raise InfrastructureError(f"every slot is retired after too many failures, and {len(self._queue)} tasks wait")
+        waiting = 0 if rows or self._queue is None else len(self._queue)
+        if waiting and all(map(self._supervisor.retired, range(self._supervisor.num_envs))):
+            raise InfrastructureError(f"every slot is retired after too many failures, and {waiting} tasks wait")
         return rows
 
     def _submit(self, env_id: int, kind: Kind, payload: Any) -> int:

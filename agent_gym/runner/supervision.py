@@ -135,7 +135,7 @@ class Supervisor:
         self._last_id = 0
         self._first_fault = ""
         self._due = -math.inf  # nothing is due before; may be too early, never too late
-        self._attended = time.monotonic()
+        self._attended, self._respite = time.monotonic(), False
         self._look()
 
     def submit(self, index: int, kind: Kind, payload: Any) -> int:
@@ -157,8 +157,6 @@ class Supervisor:
         if slot.up:
             self._send(index, ask)
         slot.request = ask
-        if kind == "reset":
-            slot.lost = ""
         return ask.id
 
     def wait(self, timeout_s: float | None) -> list[Outcome]:
@@ -171,8 +169,11 @@ class Supervisor:
             InfrastructureError: No environment could be made at all.
         """
         now = time.monotonic()
-        if now - self._attended > _AWAY_S:  # nobody has listened meanwhile: workers may be stuck with answers, which are read first
-            self._due = max(self._due, now + _AWAY_S)
+        if now - self._attended <= _AWAY_S:
+            self._respite = False
+        elif now >= self._due and not self._respite:
+            # Nobody has listened meanwhile, and workers may be stuck with answers that no socket holds: these are read first.
+            self._due, self._respite = now + _AWAY_S, True
         left = math.inf if timeout_s is None else timeout_s
         left = 0.0 if self._outcomes else max(0.0, min(left, self._due - now))
         for answer in self._backend.receive(None if left == math.inf else left):
@@ -210,7 +211,8 @@ class Supervisor:
     def _take(self, answer: Answer) -> None:
         slot = self._slots[answer.slot]
         if answer.kind == "died":
-            self._fail(answer.slot, answer.error)
+            if slot.up or slot.ask is not None:  # else it was given up for what it had answered just before
+                self._fail(answer.slot, answer.error)
         elif slot.ask is None or slot.ask.id != answer.ask_id:
             self.counters.late_answers += 1
         elif answer.kind == "make":
@@ -222,6 +224,7 @@ class Supervisor:
                 slot.failures = 0
                 self.counters.steps += 1
             elif answer.kind == "reset":
+                slot.lost = ""
                 self.counters.resets += 1
             slot.ask, slot.due = None, math.inf
             self._end(answer.slot, value=answer.value, seconds=answer.seconds, error=answer.error)
@@ -276,7 +279,7 @@ class Supervisor:
                 self._fail(index, f"{what} did not come back within {self._deadlines.of(slot.ask.kind):g} s")
             else:
                 self._start(index)
-        self._due = min(slot.due for slot in self._slots)
+        self._due, self._respite = min(slot.due for slot in self._slots), False
 
     def _start(self, index: int) -> None:
         slot = self._slots[index]

@@ -118,7 +118,9 @@ def test_constructors_that_fail_now_and_then_are_tried_again(backend: str, tmp_p
     keywords = {"make": "raise", "folder": str(tmp_path), "healthy_from": 2}
     with AsyncPool(Faulty, 3, backend=backend, env_kwargs=keywords) as pool:
         assert [row.fault for row in started(pool)] == [""] * 3
-        assert pool.counters.restarts >= 1
+        assert pool.counters.restarts == 2
+        pool.send([0] * 3, [0, 1, 2])
+        assert [row.fault for row in pool.recv(3)] == [""] * 3
 
 
 def test_a_slot_that_fails_again_and_again_is_retired_and_the_others_go_on() -> None:
@@ -330,6 +332,38 @@ def test_time_in_which_nobody_listened_does_not_count_against_a_worker(monkeypat
     request = supervisor.submit(0, "step", (0, None))
     now += 60.0
     supervisor.wait(0)
-    now += 1.0
+    now += 60.0  # and the learner is away again: a worker that is stuck for good is found all the same
     assert "did not come back" in supervisor.wait(0)[0].fault
     assert backend.killed == [0]
+
+
+def test_a_worker_that_answers_with_an_error_and_dies_has_failed_once() -> None:
+    backend = _Silent()
+    supervisor = Supervisor(backend, [dict], Deadlines(make_s=10, reset_s=10, step_s=10))
+    backend.answers = [Answer(backend.asked[0][1].id, 0, "make", {})]
+    supervisor.wait(0)
+    request = supervisor.submit(0, "step", (0, None))
+    backend.answers = [Answer(request, 0, "step", None, "planted"), Answer(request, 0, "died", None, "gone")]
+    assert ["planted" in outcome.fault for outcome in supervisor.wait(0)] == [True]
+    assert supervisor.counters.faults == 1
+
+
+def test_a_constructor_that_fails_under_a_waiting_reset_does_not_spoil_the_episode() -> None:
+    backend = _Silent()
+    supervisor = Supervisor(backend, [dict], Deadlines(make_s=10, reset_s=10, step_s=10))
+    backend.answers = [Answer(backend.asked[-1][1].id, 0, "make", {})]
+    supervisor.wait(0)
+    backend.answers = [Answer(0, 0, "died", None, "gone")]
+    supervisor.wait(0)
+    reset = supervisor.submit(0, "reset", (0, None))
+    for error in ("planted", ""):
+        known = len(backend.asked)
+        while len(backend.asked) == known:
+            supervisor.wait(0)
+        backend.answers = [Answer(backend.asked[-1][1].id, 0, "make", {}, error)]
+        supervisor.wait(0)
+    backend.answers = [Answer(reset, 0, "reset", "value")]
+    assert [outcome.value for outcome in supervisor.wait(0)] == ["value"]
+    step = supervisor.submit(0, "step", (0, None))
+    backend.answers = [Answer(step, 0, "step", "value")]
+    assert [outcome.fault for outcome in supervisor.wait(0)] == [""]

@@ -47,15 +47,23 @@ class Channel:
         return True
 
     def receive(self) -> list[bytes]:
-        """Reads once; gives the messages that are complete by now."""
-        try:
-            chunk = self._end.recv(_CHUNK)
-        except BlockingIOError:
-            return []
-        except OSError:  # reset by the other end
-            chunk = b""
-        self.open = bool(chunk)
-        self._incoming += chunk
+        """Reads what is there, and on to the end of a message that has begun, if that does not mean to wait; gives whole messages."""
+        messages: list[bytes] = []
+        while self.open:
+            try:
+                chunk = self._end.recv(_CHUNK)
+            except BlockingIOError:
+                break
+            except OSError:  # reset by the other end
+                chunk = b""
+            self.open = bool(chunk)
+            self._incoming += chunk
+            messages += self._whole()
+            if not self._incoming:
+                break
+        return messages
+
+    def _whole(self) -> list[bytes]:
         messages, start = [], 0
         while len(self._incoming) - start >= _LENGTH.size:
             (length,) = _LENGTH.unpack_from(self._incoming, start)

@@ -31,6 +31,7 @@ _NURSERY = (
     "import json, sys; a = json.loads(sys.argv[1]); sys.path[:] = a.pop(); from agent_gym.runner.backends.nursery import main; main(*a)"
 )
 _CLOSE = Ask(-1, "close", None)
+_PATIENCE_S = 5.0
 _READ, _WRITE = selectors.EVENT_READ, selectors.EVENT_WRITE
 
 
@@ -212,10 +213,11 @@ class ProcessBackend(Backend):
                 return  # with the nursery died all workers
             self._control = self._start_nursery(preload)
         try:
-            self._control.setblocking(True)
+            self._control.settimeout(_PATIENCE_S)
             socket.send_fds(self._control, [json.dumps(order).encode()], list(descriptors))
-        except OSError:
-            pass  # it is dead, as `_hear` will find
+        except OSError:  # it is dead, or as good as dead: `_hear` will find the end of its socket
+            assert self._nursery is not None
+            self._nursery.kill()
         finally:
             self._control.setblocking(False)
 
@@ -247,7 +249,7 @@ class ProcessBackend(Backend):
             self._control = None
         if self._nursery is not None:
             try:
-                self._nursery.wait(5.0)
+                self._nursery.wait(_PATIENCE_S)
             except subprocess.TimeoutExpired:
                 self._nursery.kill()
                 self._nursery.wait()
