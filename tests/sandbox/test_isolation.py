@@ -7,26 +7,32 @@ import socket
 import struct
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import agent_gym.sandbox
-from agent_gym.sandbox import Limits, Sandbox
+from agent_gym.sandbox import Limits
+from tests.sandbox.conftest import Make
 
 pytestmark = pytest.mark.usefixtures("needs_sandbox")
 
 
-def run(program: str) -> Any:
+@pytest.fixture
+def run(make: Make) -> Callable[[str], Any]:
     """Runs a program that leaves JSON in ``out`` and returns it."""
-    with Sandbox(limits=Limits(wall_s=60)) as sandbox:
-        result = sandbox.run_python("import json, os\n" + program + "\nprint(json.dumps(out))")
+
+    def run(program: str) -> Any:
+        result = make(limits=Limits(wall_s=60), loopback=True).run_python("import json, os\n" + program + "\nprint(json.dumps(out))")
         assert result.ok, result.stderr.decode()
         return json.loads(result.stdout)
 
+    return run
 
-def test_no_network_but_its_own_loopback() -> None:
+
+def test_no_network_but_its_own_loopback(run: Callable[[str], Any]) -> None:
     program = """
 import socket
 out = []
@@ -42,7 +48,7 @@ out.append(socket.create_connection(server.getsockname()) is not None)
     assert run(program) == ["OSError", "OSError", "OSError", "no name", True]
 
 
-def test_the_hosts_own_ports_and_abstract_sockets_are_out_of_reach() -> None:
+def test_the_hosts_own_ports_and_abstract_sockets_are_out_of_reach(run: Callable[[str], Any]) -> None:
     name = f"\0agent-gym-test-{os.getpid()}"
     with socket.create_server(("127.0.0.1", 0)) as server, socket.socket(socket.AF_UNIX) as abstract:
         abstract.bind(name)
@@ -57,7 +63,7 @@ for family, address in ((socket.AF_INET, ("127.0.0.1", {server.getsockname()[1]}
         assert run(program) == ["refused", "refused"]
 
 
-def test_odd_socket_families_are_refused() -> None:
+def test_odd_socket_families_are_refused(run: Callable[[str], Any]) -> None:
     program = """
 import socket
 out = []
@@ -71,7 +77,7 @@ for family in (*range(3, 10), *range(11, 46)):
     assert run(program) == []
 
 
-def test_no_file_of_the_hosts_but_the_system() -> None:
+def test_no_file_of_the_hosts_but_the_system(run: Callable[[str], Any]) -> None:
     project = Path(agent_gym.sandbox.__file__).parents[2]
     paths = [
         "/root",
@@ -95,7 +101,7 @@ def test_no_file_of_the_hosts_but_the_system() -> None:
     assert passwd.count("\n") == 1
 
 
-def test_no_environment_and_no_descriptor_of_the_hosts(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_environment_and_no_descriptor_of_the_hosts(monkeypatch: pytest.MonkeyPatch, run: Callable[[str], Any]) -> None:
     monkeypatch.setenv("SECRET_TOKEN", "canary-9f3a")
     read, write = os.pipe()
     os.set_inheritable(read, True)
@@ -115,7 +121,7 @@ for pid in os.listdir("/proc"):
     assert True not in seen
 
 
-def test_only_its_own_processes_and_no_privileges() -> None:
+def test_only_its_own_processes_and_no_privileges(run: Callable[[str], Any]) -> None:
     program = """
 status = {words[0]: words[1] for words in map(str.split, open("/proc/self/status")) if len(words) > 1}
 out = [sorted(p for p in os.listdir("/proc") if p.isdigit()), os.getuid(),
@@ -127,9 +133,9 @@ out = [sorted(p for p in os.listdir("/proc") if p.isdigit()), os.getuid(),
     assert [int(value, 16) for value in status] == [0, 0, 0, 0, 1, 2]
 
 
-def test_on_the_host_its_processes_are_an_ordinary_users() -> None:
+def test_on_the_host_its_processes_are_an_ordinary_users(make: Make) -> None:
     mark = f"marked-{os.getpid()}"
-    with Sandbox() as sandbox:
+    with make() as sandbox:
         thread = threading.Thread(target=sandbox.run, args=(["bash", "-c", f"exec -a {mark} sleep 60"],))
         thread.start()
         owners: set[int] = set()
@@ -146,7 +152,7 @@ def test_on_the_host_its_processes_are_an_ordinary_users() -> None:
     assert 0 not in owners
 
 
-def test_process_1_cannot_be_read_signalled_or_traced() -> None:
+def test_process_1_cannot_be_read_signalled_or_traced(run: Callable[[str], Any]) -> None:
     program = """
 import ctypes, signal
 out = []
@@ -167,7 +173,7 @@ out.append(libc.ptrace(16, 1, 0, 0))
     assert run(program) == [-1]
 
 
-def test_dangerous_system_calls_are_refused() -> None:
+def test_dangerous_system_calls_are_refused(run: Callable[[str], Any]) -> None:
     # x86_64 and aarch64 share the numbers from 424 on; the rest go by name through the C library.
     program = r"""
 import ctypes, errno
@@ -202,7 +208,7 @@ out = {
     assert set(out.values()) == {"EPERM"}, out
 
 
-def test_ordinary_programs_are_not_disturbed() -> None:
+def test_ordinary_programs_are_not_disturbed(run: Callable[[str], Any]) -> None:
     program = """
 import asyncio, concurrent.futures, multiprocessing, sqlite3, subprocess, tempfile, threading
 with concurrent.futures.ThreadPoolExecutor(4) as pool: out = [sum(pool.map(abs, range(10)))]

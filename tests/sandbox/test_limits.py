@@ -2,18 +2,21 @@
 
 import dataclasses
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from agent_gym.sandbox import ExecResult, Limits, Sandbox
+from agent_gym.sandbox import ExecResult, Limits
+from tests.sandbox.conftest import Make
 
-needs_sandbox = pytest.mark.usefixtures("needs_sandbox")
+Run = Callable[..., ExecResult]
 
 
-def run(program: str, **limits: float) -> ExecResult:
-    with Sandbox(limits=Limits(**{"wall_s": 60, **limits})) as sandbox:  # type: ignore[arg-type]
-        return sandbox.run_python(program)
+@pytest.fixture
+def run(make: Make) -> Run:
+    """Runs a program under these limits."""
+    return lambda program, **limits: make(limits=Limits(**{"wall_s": 60, **limits})).run_python(program)
 
 
 def host_memory_mib() -> int:
@@ -23,8 +26,7 @@ def host_memory_mib() -> int:
     raise AssertionError("no VmHWM")
 
 
-@needs_sandbox
-def test_wall_time_ends_a_program_that_ignores_every_signal_and_keeps_its_output() -> None:
+def test_wall_time_ends_a_program_that_ignores_every_signal_and_keeps_its_output(run: Run) -> None:
     program = """
 import os, signal, time
 for n in range(1, 65):
@@ -38,17 +40,15 @@ while True: time.sleep(1)
     assert 0.5 <= result.wall_s < 30
 
 
-@needs_sandbox
 @pytest.mark.parametrize(
     "program",
     ["while True: pass", "import os, signal\nos.kill(os.getpid(), signal.SIGSTOP)\n", "import os\nos.closerange(0, 256)\nwhile True: pass"],
 )
-def test_loops_stopped_processes_and_closed_descriptors_end_at_the_wall(program: str) -> None:
+def test_loops_stopped_processes_and_closed_descriptors_end_at_the_wall(program: str, run: Run) -> None:
     assert run(program, wall_s=0.5).reason == "wall"
 
 
-@needs_sandbox
-def test_cpu_time_counts_for_the_whole_tree() -> None:
+def test_cpu_time_counts_for_the_whole_tree(run: Run) -> None:
     alone = run("while True: pass", cpu_s=0.3)
     assert alone.reason == "cpu"
     assert 0.3 <= alone.cpu_s < 10
@@ -58,14 +58,12 @@ def test_cpu_time_counts_for_the_whole_tree() -> None:
     assert children.reason == "cpu"
 
 
-@needs_sandbox
-def test_memory_of_one_process_is_a_failed_allocation() -> None:
+def test_memory_of_one_process_is_a_failed_allocation(run: Run) -> None:
     result = run("try:\n  b = bytearray(200 << 20)\nexcept MemoryError:\n  print('refused')", memory_mib=128)
     assert result.stdout == b"refused\n"
     assert run("b = bytearray(60 << 20)\nprint(len(b))", memory_mib=128).ok
 
 
-@needs_sandbox
 @pytest.mark.parametrize(
     "program",
     [
@@ -76,12 +74,11 @@ def test_memory_of_one_process_is_a_failed_allocation() -> None:
     ],
     ids=["many processes", "pages made after a fork", "undumpable"],
 )
-def test_memory_of_all_processes_together_ends_the_run(program: str) -> None:
+def test_memory_of_all_processes_together_ends_the_run(program: str, run: Run) -> None:
     assert run(program, memory_mib=128).reason == "memory"
 
 
-@needs_sandbox
-def test_memory_that_no_process_would_be_charged_for_cannot_be_made() -> None:
+def test_memory_that_no_process_would_be_charged_for_cannot_be_made(run: Run) -> None:
     program = """
 import ctypes, mmap, os
 try: mmap.mmap(-1, 1 << 20)
@@ -98,8 +95,7 @@ print(ctypes.CDLL(None).syscall(206 if os.uname().machine == "x86_64" else 0, 1,
     assert run(program).stdout == b"1\n19\nb'\\x00\\x00\\x00' 4096\n4096\n-1\n"
 
 
-@needs_sandbox
-def test_children_that_nobody_waits_for_count_too() -> None:
+def test_children_that_nobody_waits_for_count_too(run: Run) -> None:
     program = """
 import os, signal, time
 signal.signal(signal.SIGCHLD, signal.SIG_IGN)
@@ -113,17 +109,15 @@ while True:
     assert run(program, cpu_s=0.6, wall_s=20).reason == "cpu"
 
 
-@needs_sandbox
-def test_processes_that_share_their_memory_are_not_counted_twice() -> None:
+def test_processes_that_share_their_memory_are_not_counted_twice(run: Run) -> None:
     result = run("import os, time\nb = bytearray(60 << 20)\nfor _ in range(3): os.fork()\ntime.sleep(0.5)", memory_mib=128)
     assert result.ok, result.reason
 
 
-@needs_sandbox
 @pytest.mark.parametrize(
     "more", ["os.fork() == 0 and time.sleep(60)", "threading.Thread(target=time.sleep, args=(60,), daemon=True).start()"]
 )
-def test_one_process_or_thread_too_many_fails(more: str) -> None:
+def test_one_process_or_thread_too_many_fails(more: str, run: Run) -> None:
     program = f"""
 import os, threading, time
 try:
@@ -134,23 +128,20 @@ os._exit(0)
     assert run(program, processes=10).stdout == b"10\n"
 
 
-@needs_sandbox
-def test_a_fork_bomb_ends_and_leaves_the_machine_alone() -> None:
+def test_a_fork_bomb_ends_and_leaves_the_machine_alone(run: Run, make: Make) -> None:
     python = "import os\nwhile True:\n  try: os.fork()\n  except OSError: pass"
     assert run(python, wall_s=1).reason in ("wall", "cpu")
-    with Sandbox(limits=Limits(wall_s=1)) as sandbox:
+    with make(limits=Limits(wall_s=1)) as sandbox:
         assert sandbox.run(["bash", "-c", ":(){ :|:& };:; sleep 60"]).reason == "wall"
         assert sandbox.run(["true"]).ok
 
 
-@needs_sandbox
-def test_open_files() -> None:
+def test_open_files(run: Run) -> None:
     program = "import os\ntry:\n  while True: last = os.open('/dev/null', 0)\nexcept OSError as e: print(last, e.errno)"
     assert run(program, open_files=40).stdout == b"39 24\n"
 
 
-@needs_sandbox
-def test_file_size() -> None:
+def test_file_size(run: Run) -> None:
     program = """
 f = open("f", "wb", 0)
 try:
@@ -161,9 +152,8 @@ except OSError as e: print(f.tell(), e.errno)
     assert b"File too large" in run("open('f', 'wb').truncate(3 << 20)", file_mib=2).stderr
 
 
-@needs_sandbox
 @pytest.mark.parametrize(("path", "limit"), [("/workspace", "workspace_mib"), ("/tmp", "tmp_mib"), ("/dev/shm", "tmp_mib")])
-def test_disk_space_is_memory_of_a_fixed_size(path: str, limit: str) -> None:
+def test_disk_space_is_memory_of_a_fixed_size(path: str, limit: str, run: Run) -> None:
     program = f"""
 n = 0
 try:
@@ -176,22 +166,19 @@ except OSError as e:
     assert run(program, **{limit: 3}).stdout == b"3 28\n"
 
 
-@needs_sandbox
 @pytest.mark.parametrize("path", ["/workspace", "/tmp", "/dev/shm"])
-def test_number_of_files(path: str) -> None:
+def test_number_of_files(path: str, run: Run) -> None:
     result = run(f"i = 0\nwhile True:\n  open(f'{path}/{{i}}', 'w').close()\n  i += 1", workspace_files=500)
     assert result.reason == "files"
 
 
-@needs_sandbox
 @pytest.mark.parametrize("path", ["/", "/usr", "/etc", "/run", "/dev", "/proc/sys/kernel", "/run/lib/agent_gym/sandbox/inside"])
-def test_nothing_else_can_be_written(path: str) -> None:
+def test_nothing_else_can_be_written(path: str, run: Run) -> None:
     result = run(f"import errno\ntry: open('{path}/new', 'w')\nexcept OSError as e: print(errno.errorcode[e.errno])")
     assert result.stdout in (b"EROFS\n", b"EACCES\n", b"ENOENT\n"), result.stderr
 
 
-@needs_sandbox
-def test_output_keeps_its_head_and_tail_and_counts_the_rest() -> None:
+def test_output_keeps_its_head_and_tail_and_counts_the_rest(run: Run) -> None:
     result = run("import sys\nprint('head', 'x' * 100_000, 'tail')\nprint('short', file=sys.stderr)", output_kib=4)
     assert result.stdout.startswith(b"head xxx")
     assert result.stdout.endswith(b"xxx tail\n")
@@ -202,9 +189,8 @@ def test_output_keeps_its_head_and_tail_and_counts_the_rest() -> None:
     assert (whole.stdout, whole.stdout_cut) == (b"x" * 4095 + b"\n", 0)
 
 
-@needs_sandbox
 @pytest.mark.parametrize("stream", [1, 2])
-def test_a_flood_of_output_ends_the_run_and_does_not_fill_the_host(stream: int) -> None:
+def test_a_flood_of_output_ends_the_run_and_does_not_fill_the_host(stream: int, run: Run) -> None:
     before = host_memory_mib()
     result = run(f"import os\nwhile True: os.write({stream}, b'\\xff' * 65536)", flood_mib=8)
     assert result.reason == "output"
@@ -212,8 +198,7 @@ def test_a_flood_of_output_ends_the_run_and_does_not_fill_the_host(stream: int) 
     assert host_memory_mib() - before < 16
 
 
-@needs_sandbox
-def test_limits_cannot_be_raised_from_inside_nor_process_1_be_weakened() -> None:
+def test_limits_cannot_be_raised_from_inside_nor_process_1_be_weakened(run: Run) -> None:
     program = """
 import json, os, resource
 def tries(*calls):
