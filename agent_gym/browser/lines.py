@@ -1,7 +1,6 @@
 """Lines of an outline as they are put together, with everything escaped in a page's text that would look like something it is not."""
 
 import re
-from collections.abc import Iterator
 
 __all__ = ["Lines", "cell", "escaped", "quoted", "safe", "short", "wrapped"]
 
@@ -88,15 +87,21 @@ def short(text: str, most: int) -> str:
     return text if len(text) <= most else text[: most - 1].rstrip() + "…"
 
 
-def wrapped(line: str) -> Iterator[str]:
-    """A line, a very long one in several, at blanks."""
-    while len(line) > _LONGEST:
-        at = line.rfind(" ", 3, _LONGEST)
-        if at < 0 and (at := line.find(" ", _LONGEST)) < 0:
-            break
-        yield short(line[:at], _LONGEST)
-        line = "  " + line[at + 1 :]
-    yield short(line, _LONGEST)
+def wrapped(lines: list[str]) -> list[str]:
+    """Lines of which none is very long: such a one goes on, two blanks in, after a blank."""
+    if max(map(len, lines), default=0) <= _LONGEST:
+        return lines
+    kept: list[str] = []
+    for line in lines:
+        rest = line
+        while len(rest) > _LONGEST:
+            at = rest.rfind(" ", 3, _LONGEST)
+            if at < 0 and (at := rest.find(" ", _LONGEST)) < 0:
+                break
+            kept.append(short(rest[:at], _LONGEST))
+            rest = "  " + rest[at + 1 :]
+        kept.append(short(rest, _LONGEST))
+    return kept
 
 
 def quoted(text: str) -> str:

@@ -93,14 +93,14 @@ def label_of(option: Node) -> str:
 
 def labels_of(select: Node) -> dict[Node, str]:
     """What each option of a select is called: its label; where several have the same, after that of its ``optgroup``."""
-    labels = {option: label_of(option) for option in options_of(select)}
+    labels = {option: short(label_of(option), LABEL) for option in options_of(select)}
     if len(set(labels.values())) < len(labels):
         counts = Counter(labels.values())
         for option, label in labels.items():
             group = option.getparent()
             if counts[label] > 1 and group is not None and group.tag == "optgroup" and (called := group.get("label")):
-                labels[option] = f"{' '.join(called.split())}: {label}"
-    return {option: short(label, LABEL) for option, label in labels.items()}
+                labels[option] = short(f"{' '.join(called.split())}: {label}", LABEL)
+    return labels
 
 
 def value_of(option: Node) -> str:

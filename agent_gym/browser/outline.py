@@ -6,7 +6,6 @@ character of a line of text that would look like a heading, a row, an item or a 
 """
 
 from collections.abc import Callable
-from itertools import chain
 from typing import Any
 
 from agent_gym.browser.accessibility import (
@@ -58,7 +57,7 @@ def describe(
     walk = _Walk(body, live, give_id, locate)
     walk.inside(body)
     walk.flush()
-    return "\n".join(chain.from_iterable(map(wrapped, walk.lines))), walk.elements()
+    return "\n".join(wrapped(walk.lines)), walk.elements()
 
 
 class _Walk(Elements):
@@ -313,8 +312,9 @@ class _Walk(Elements):
         self._row_lines, self._cells = before
         if strays := self.end(outer):
             cells.append((cell(strays), "", 0, 0))
-        self._reach(cells)
-        self._spans = {at: (rows - 1, said) for at, (rows, said) in self._spans.items() if rows > 1}
+        if self._spans:
+            self._reach(cells)
+            self._spans = {at: (rows - 1, said) for at, (rows, said) in self._spans.items() if rows > 1}
         if any(shown for shown, _, _, _ in cells):
             self.lines.append(f"| {' | '.join([shown for shown, _, _, _ in cells])} |")
         for at in range(first, len(self._found)):
@@ -329,7 +329,8 @@ class _Walk(Elements):
             self._block(node)
             return
         self.flush()
-        self._reach(self._cells)
+        if self._spans:
+            self._reach(self._cells)
         column = len(self._cells)
         if len(node) or self.lines or self._mute:
             first, section = len(self._found), self._section

@@ -15,6 +15,8 @@ _MOST_OUTLINE = 12_000
 """Bytes of an outline. An environment's observation has it as text too."""
 _MOST = 40_000
 """Bytes of JSON that outline and elements take together."""
+_SMALL, _FEW = 5_000, 30
+"""Bytes of an outline and elements that fit without being measured: what an element has beside the outline is bounded."""
 _BRACKET = re.compile(r"(?<!\\)\[(\d+)\]")
 
 
@@ -40,7 +42,10 @@ def window(outline: str, elements: tuple[Element, ...], scrolled: float) -> Wind
         elements: All of its elements.
         scrolled: Pixels that it was scrolled by.
     """
-    if len(outline.encode()) <= _MOST_OUTLINE and len(orjson.dumps((outline, elements))) <= _MOST:
+    size = len(outline.encode())
+    if size <= _SMALL and len(elements) <= _FEW:
+        return Window(outline, elements)
+    if size <= _MOST_OUTLINE and len(orjson.dumps((outline, elements))) <= _MOST:
         return Window(outline, elements)
     lines = outline.split("\n")
     first = min(int(scrolled / LINE_PX), len(lines) - 1)

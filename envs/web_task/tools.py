@@ -11,14 +11,14 @@ __all__ = ["DEEDS", "REPORT_INFEASIBLE", "SEND_MESSAGE", "browser_tools"]
 Schema = dict[str, Any]
 
 _BID: Schema = {"type": "string", "pattern": r"^[0-9]{1,9}$", "x-entity": "bid", "description": "The number in brackets before an element."}
-_TEXT: Schema = {"type": "string", "maxLength": 10_000}
+_TEXT: Schema = {"type": "string", "maxLength": 2_000}
 _PIXELS: Schema = {"type": "number", "minimum": -100_000, "maximum": 100_000}
-_OPTION: Schema = {"type": "string", "maxLength": 1_000}
+_OPTION: Schema = {"type": "string", "maxLength": 200}
 _OPTIONS: Schema = {
     "type": ["string", "array"],
     "maxLength": 1_000,
     "items": _OPTION,
-    "maxItems": 100,
+    "maxItems": 20,
     "x-entity": "option",
     "description": "One label or several.",
 }
@@ -29,7 +29,7 @@ _FILES: Schema = {
     "maxItems": 20,
     "description": "Names of files on offer.",
 }
-_URL: Schema = {"type": "string", "maxLength": 4_000}
+_URL: Schema = {"type": "string", "maxLength": 2_000}
 _KEYS: Schema = {"type": "string", "minLength": 1, "maxLength": 64, "description": "Such as Enter, Tab, Space, a, Control+A."}
 
 

@@ -77,7 +77,8 @@ class Ids:
         """What the row or item around a control says, of those controls that nothing else tells apart, here or on an earlier page."""
         alike: dict[Identity, list[Node]] = {}
         for control in document.root.iter(*_CONTROLS):
-            alike.setdefault((control.tag, *control.items(), text_of(control), self._form(document, control)), []).append(control)
+            if control.get("id") is None and control.get("type") != "hidden":
+                alike.setdefault((control.tag, *control.items(), text_of(control), self._form(document, control)), []).append(control)
         self._alike |= {key for key, nodes in alike.items() if len(nodes) > 1}
         around = {node: next(node.iterancestors(*_AROUND), None) for key in self._alike & alike.keys() for node in alike[key]}
         said = {row: " ".join(text_of(row).split()) for row in set(around.values()) if row is not None}

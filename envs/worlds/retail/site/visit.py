@@ -126,7 +126,7 @@ class Visit:
         if self._remembers and self.helping is not None:
             response.set_cookie(_COOKIE, f"{self.helping.user_id}:{quote(self.helping.name)}", httponly=True, samesite="Lax")
         if done:
-            response.delete_cookie(_SAID, httponly=True, samesite="Lax")
+            response.set_cookie(_SAID, max_age=0, httponly=True, samesite="Lax")
         return response
 
 
