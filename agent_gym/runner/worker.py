@@ -39,13 +39,15 @@ class Factory:
 
     @property
     def modules(self) -> tuple[str, ...]:
-        """Modules of ours that it needs, worth importing once for all workers."""
+        """Modules that it needs, worth importing once for all workers: that of the function, or of an environment of ours."""
         env: Any = self.env
         if isinstance(env, str):
             env = gymnasium.registry.get(env.removeprefix("agent_gym:"))
-        own = env.kwargs.get("env", "") if isinstance(env, EnvSpec) else getattr(env, "__module__", "")
-        module = str(own).partition(":")[0]
-        return ("agent_gym.factory", module) if module.startswith("agent_gym.") else ()
+        if isinstance(env, EnvSpec):
+            module = str(env.kwargs.get("env", "")).partition(":")[0]
+            return ("agent_gym.factory", module) if module.startswith("agent_gym.") else ()
+        module = getattr(env, "__module__", None) or "__main__"
+        return () if module == "__main__" else (module,)
 
     def __call__(self) -> Env:
         """A new environment.

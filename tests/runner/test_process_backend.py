@@ -18,6 +18,7 @@ import psutil
 import pytest
 
 from agent_gym.runner import AsyncPool, Batch
+from agent_gym.runner.worker import Factory
 from tests.runner.faulty import Faulty
 
 
@@ -234,6 +235,19 @@ def test_an_id_that_only_the_users_script_registers_is_known_to_workers() -> Non
             assert pool.call("length") == [3]
     finally:
         del gymnasium.registry["Runner/OnlyHere-v0"]
+
+
+@pytest.mark.parametrize(
+    ("env", "modules"),
+    [
+        ("agent_gym:AgentBase/ToolTask-v0", ("agent_gym.factory", "agent_gym.envs.tool_task")),
+        ("CartPole-v1", ()),
+        ("No/SuchEnv-v0", ()),
+        (Faulty, ("tests.runner.faulty",)),
+    ],
+)
+def test_what_every_worker_needs_is_imported_once(env: Any, modules: tuple[str, ...]) -> None:
+    assert Factory.of(env).modules == modules
 
 
 def test_usage_is_told_by_environment(tmp_path: Path) -> None:
