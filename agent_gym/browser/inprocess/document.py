@@ -22,6 +22,7 @@ _TOO_DEEP = etree.XPath(f"boolean(/*{_DEEPEST * '/*'})")
 _PAGES = frozenset({"text/html", "application/xhtml+xml"})
 _TEXTS = re.compile(r"text/.+|application/(?:.+\+)?(?:json|xml)")
 _PARSER = etree.HTMLParser(remove_comments=True, remove_pis=True, encoding="utf-8")
+_HANDLER = re.compile(rb" on[a-z]+\s*=")
 _HANDLERS = etree.XPath("boolean(//@*[starts-with(name(), 'on')])")
 _LEFT_OUT = (b"<script", b"<iframe", b"<frame", b"<object", b"<embed")
 _AUTOFOCUS = etree.XPath("(//*[@autofocus])[1]")
@@ -127,7 +128,7 @@ class Document:
         left_out = {tag for tag in _LEFT_OUT if tag in markup and next(self.root.iter(tag[1:].decode()), None) is not None}
         if b"<script" in left_out:
             notes.append("scripts are not run by this engine")
-        if b" on" in markup and _HANDLERS(self.root):
+        if _HANDLER.search(markup) and _HANDLERS(self.root):
             notes.append("event handlers such as onclick are not run by this engine")
         if left_out - {b"<script"}:
             notes.append("embedded frames and objects are not shown by this engine")
