@@ -67,6 +67,7 @@ class RecordTrajectory(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorA
         inner = _innermost(env)
         if "last_record" not in dir(inner):  # which asks for no value: before the first reset there is none
             raise ConfigurationError(f"{type(inner).__name__} offers no last_record, so there is nothing to record; wrap an AgentEnv")
+        self._records = _first(env, "last_record")
         self._store = TrajectoryStore(store)
         self._run_id = run_id
         self._about = about
@@ -175,7 +176,7 @@ class RecordTrajectory(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorA
         super().close()
 
     def _last_record(self) -> StepRecord:
-        record: StepRecord = self.env.get_wrapper_attr("last_record")
+        record: StepRecord = self._records.last_record
         return record
 
     def _recording(self) -> Recorder:
@@ -198,6 +199,13 @@ def _innermost(env: gymnasium.Env[Any, Any]) -> Any:
     """The environment that makes the records: beneath every wrapper, and beneath an interface if there is one."""
     base: Any = env.unwrapped
     return base.rich.unwrapped if hasattr(base, "rich") else base
+
+
+def _first(env: Any, name: str) -> Any:
+    """The outermost that offers something; finding it at every step would cost as much as recording it."""
+    while name not in dir(type(env)) and isinstance(env, gymnasium.Wrapper):
+        env = env.env
+    return env
 
 
 def _told(error: BaseException) -> str:

@@ -2,6 +2,7 @@
 
 import os
 import struct
+import warnings
 import zlib
 from hashlib import blake2b
 from pathlib import Path
@@ -86,12 +87,13 @@ class Blobs:
                 row.setdefault("blobs", []).append({"column": column, "digest": self.put(content), "bytes": len(content)})
 
     def put_back(self, row: dict[str, Any]) -> dict[str, Any]:
-        """A row with its long texts in their places.
-
-        Raises:
-            StoreError: One is missing or damaged.
-        """
-        return row | {blob["column"]: self.get(blob["digest"]).decode() for blob in row.get("blobs") or ()}
+        """A row with its long texts in their places. One that is missing or damaged stays null, with a warning that names it."""
+        for blob in row.get("blobs") or ():
+            try:
+                row = row | {blob["column"]: self.get(blob["digest"]).decode()}
+            except StoreError as error:
+                warnings.warn(str(error), RuntimeWarning, stacklevel=2)
+        return row
 
 
 def png(image: NDArray[np.uint8]) -> bytes:

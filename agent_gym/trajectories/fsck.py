@@ -166,8 +166,8 @@ def _of_blobs(root: Path) -> Iterator[Finding]:
     for digest in sorted(row["digest"] for row in query(root, _BLOBS)):
         try:
             blobs.get(digest)
-        except StoreError as error:
-            yield Finding(_name(root, blobs.path(digest)), "is damaged" if "damaged" in str(error) else "is missing")
+        except StoreError:
+            yield Finding(_name(root, blobs.path(digest)), "is damaged" if blobs.path(digest).exists() else "is missing")
 
 
 def _told(root: Path, error: DamagedLog) -> Finding:

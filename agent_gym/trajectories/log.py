@@ -22,6 +22,7 @@ import orjson
 
 from agent_gym.errors import StoreError
 from agent_gym.trajectories.blobs import BLOB_BYTES, Blobs
+from agent_gym.trajectories.rows import as_json
 
 __all__ = ["DamagedLog", "LogWriter", "read_log", "store_error", "try_lock"]
 
@@ -96,7 +97,7 @@ class LogWriter:
             body = _encoded(entry)
             if len(body) > BLOB_BYTES:
                 for row in _rows(entry):
-                    self._blobs.take_from(row)
+                    self._blobs.take_from(as_json(row))
                 body = _encoded(entry)
             tail = body[1:]
             line = b'{"crc":"%08x",%b\n' % (zlib.crc32(tail), tail)

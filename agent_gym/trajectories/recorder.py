@@ -134,7 +134,7 @@ class Recorder:
         row["terminated"], row["truncated"] = terminated, truncated
         row["action_valid"] = not record.invalid
         if record.call is not None:
-            row["action"] = dumps(record.call.to_dict()).decode()
+            row["action"] = record.call.to_dict()
         if record.invalid:
             row["invalid_reason"] = record.invalid
         if record.result is not None:

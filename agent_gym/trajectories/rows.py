@@ -1,4 +1,7 @@
-"""Rows of the tables, made from step records as the tables want them, so that sealing only collects them."""
+"""Rows of the tables, made from step records nearly as the tables want them.
+
+Values of JSON columns stay values until they are sealed (`as_json`), so that a rollout pays for encoding them once, with their line.
+"""
 
 import time
 from collections.abc import Callable, Mapping
@@ -11,7 +14,7 @@ from agent_gym.core.canonical import dumps
 from agent_gym.core.record import StepRecord
 from agent_gym.trajectories.blobs import Blobs, png
 
-__all__ = ["call_rows", "checked_notes", "drawn_digest", "end_row", "now_us", "step_row"]
+__all__ = ["as_json", "call_rows", "checked_notes", "drawn_digest", "end_row", "now_us", "observation_digest", "step_row"]
 
 _NOTED: dict[str, Callable[[Any], float]] = {"logprob": float, "policy_version": int, "model_us": int, "human_s": float}
 _USAGE: dict[str, Callable[[Any], float]] = {"prompt_tokens": int, "completion_tokens": int, "cost_usd": float}
@@ -21,6 +24,8 @@ _TOKENS: dict[str, Callable[[Any], float]] = {
     "logprobs": float,
     "loss_mask": bool,
 }
+_SORTED_JSON = ("action", "arguments", "checks", "changes")
+_JSON = ("obs_data", "structured")
 _DIGEST_BYTES = 16
 
 
@@ -41,24 +46,18 @@ def step_row(record: StepRecord, blobs: Blobs, drawn: str) -> dict[str, Any]:
         OSError: The image cannot be written.
     """
     shown = record.observation
-    data = orjson.dumps(shown.data)
-    digest = blake2b(shown.text.encode(errors="backslashreplace"), digest_size=_DIGEST_BYTES)
-    digest.update(data)
     row: dict[str, Any] = {
         "step": record.step,
         "t_us": now_us(),
         "obs_text": shown.text,
-        "obs_data": data.decode(),
+        "obs_data": shown.data,
         "state_digest": record.digest,
         "rng_digest": drawn,
         "env_us": record.env_us,
         "grade_us": record.grade_us,
     }
     if shown.image is not None:
-        image = png(shown.image)
-        digest.update(image)
-        row["obs_image"] = blobs.put(image)
-    row["obs_digest"] = digest.hexdigest()
+        row["obs_image"] = blobs.put(png(shown.image))
     if record.gaps:
         row["gaps"] = record.gaps
     if record.milestones:
@@ -117,7 +116,7 @@ def call_rows(record: StepRecord) -> list[dict[str, Any]]:
         row: dict[str, Any] = {
             "attempt": made.attempt,
             "tool": made.call.name,
-            "arguments": dumps(made.call.arguments).decode(),
+            "arguments": made.call.arguments,
             "known_tool": made.known_tool,
             "args_valid": made.valid,
             "status": result.status,
@@ -130,12 +129,13 @@ def call_rows(record: StepRecord) -> list[dict[str, Any]]:
             "from_cache": result.from_cache,
         }
         if result.structured is not None:
-            row["structured"] = orjson.dumps(result.structured).decode()
+            told = result.structured
+            row["structured"] = orjson.dumps(told).decode() if isinstance(told, str) else told
         if result.retry_after_s is not None:
             row["retry_after_s"] = result.retry_after_s
         for name in ("error", "key", "fault"):
-            if told := getattr(made, name):
-                row[name] = told
+            if value := getattr(made, name):
+                row[name] = value
         rows.append(row)
     return rows
 
@@ -146,9 +146,29 @@ def end_row(record: StepRecord, ending: str | None, success: bool | None) -> dic
     if record.error:
         end["error"] = record.error
     if record.checks:
-        checks = [{"name": check.name, "passed": check.passed, "detail": check.detail} for check in record.checks]
-        end["checks"] = dumps(checks).decode()
+        end["checks"] = [{"name": check.name, "passed": check.passed, "detail": check.detail} for check in record.checks]
     if record.changes:
-        changes = [{"where": c.where, "key": c.key, "before": c.before, "after": c.after} for c in record.changes]
-        end["changes"] = dumps(changes).decode()
+        end["changes"] = [{"where": c.where, "key": c.key, "before": c.before, "after": c.after} for c in record.changes]
     return end
+
+
+def as_json(row: dict[str, Any]) -> dict[str, Any]:
+    """Turns the values of a row's JSON columns into JSON text, in place."""
+    for name in _SORTED_JSON:
+        if (value := row.get(name)) is not None and not isinstance(value, str):
+            row[name] = dumps(value).decode()
+    for name in _JSON:
+        if (value := row.get(name)) is not None and not isinstance(value, str):
+            row[name] = orjson.dumps(value).decode()
+    return row
+
+
+def observation_digest(text: str | None, data: str | None, image: str | None) -> str:
+    """The ``obs_digest`` of an observation.
+
+    Args:
+        text: Its text.
+        data: Its data, as the JSON text of ``obs_data``.
+        image: The digest of its PNG, if it has an image.
+    """
+    return blake2b("\0".join((text or "", data or "", image or "")).encode(), digest_size=_DIGEST_BYTES).hexdigest()

@@ -16,6 +16,7 @@ from agent_gym.trajectories.episode import Episode, time_of
 from agent_gym.trajectories.log import DamagedLog, read_log, try_lock
 from agent_gym.trajectories.manifest import Manifest
 from agent_gym.trajectories.parquet import PartWriter
+from agent_gym.trajectories.rows import as_json, observation_digest
 
 __all__ = ["seal_run"]
 
@@ -74,7 +75,7 @@ def _filler(root: Path, logs: list[Path], damage: list[DamagedLog] | None) -> Ca
         named: set[str] = set()
         for log in logs:
             before = len(damage or ())
-            _Copy(writer, named, damage).log(log)
+            _Copy(writer, blobs, named, damage).log(log)
             if damage is not None and len(damage) > before:
                 _set_aside(log)
         for digest in named:
@@ -94,9 +95,9 @@ def _set_aside(log: Path) -> None:
 class _Copy:
     """Turns the entries of logs into rows of a part."""
 
-    def __init__(self, writer: PartWriter, named: set[str], damage: list[DamagedLog] | None) -> None:
+    def __init__(self, writer: PartWriter, blobs: Blobs, named: set[str], damage: list[DamagedLog] | None) -> None:
         self._files = writer.files
-        self._named = named
+        self._blobs, self._named = blobs, named
         self._damage = damage
         self._episode: Episode | None = None
 
@@ -124,7 +125,7 @@ class _Copy:
             if "step" in entry:
                 self._step(episode, entry, size)
             if "end" in entry:
-                episode.end(entry["end"])
+                episode.end(as_json(entry["end"]))
         self._finish()
 
     def _step(self, episode: Episode, entry: dict[str, Any], size: int) -> None:
@@ -132,12 +133,14 @@ class _Copy:
         calls: list[dict[str, Any]] = entry.get("calls", [])
         place = {"episode_id": episode.id, "step": step["step"]}
         for call in calls:
-            self._add("tool_calls", call | place | {"call_index": 0}, size)
+            self._add("tool_calls", as_json(call) | place | {"call_index": 0}, size)
         if "tokens" in entry:
             self._add("tokens", entry["tokens"] | place | {"policy_version": step.get("policy_version")}, size)
         episode.add(step, calls)
         if "obs_image" in step:
             self._named.add(step["obs_image"])
+        whole = self._blobs.put_back(as_json(step))
+        step["obs_digest"] = observation_digest(whole.get("obs_text"), whole.get("obs_data"), step.get("obs_image"))
         self._add("steps", step | place, size)
 
     def _finish(self) -> None:
