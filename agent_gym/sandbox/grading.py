@@ -10,10 +10,12 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import time
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from agent_gym.sandbox.calls import CandidateError, CandidateProcess, Peer, PeerError, printable
 from agent_gym.sandbox.codec import CodecError
+from agent_gym.sandbox.jail import Place
 from agent_gym.sandbox.limits import Limits
 from agent_gym.sandbox.pool import SandboxPool
 
@@ -33,7 +35,14 @@ class Graded:
 
 
 def grade_with_check(
-    program: str | bytes, prompt_prelude: str, test: str, entry_point: str, limits: Limits | None = None, pool: SandboxPool | None = None
+    program: str | bytes,
+    prompt_prelude: str,
+    test: str,
+    entry_point: str,
+    limits: Limits | None = None,
+    pool: SandboxPool | None = None,
+    *,
+    isolate_calls: bool = False,
 ) -> Graded:
     """Whether a program passes a test that defines ``check(candidate)``, as HumanEval's do.
 
@@ -42,8 +51,9 @@ def grade_with_check(
         prompt_prelude: Code whose names the test may use, such as the task's prompt.
         test: Defines ``check``, which raises when it is not satisfied.
         entry_point: The function's name in the program.
-        limits: Of each of the two sandboxes; the elapsed time holds for the whole.
-        pool: Where both come from; without one they are started anew.
+        limits: Of each sandbox; the elapsed time holds for the whole.
+        pool: Where they come from; without one they are started anew.
+        isolate_calls: Whether each call is made in a process of its own, so that nothing can be remembered from one to the next.
 
     Raises:
         SandboxUnavailable: This machine cannot isolate code.
@@ -51,11 +61,16 @@ def grade_with_check(
     """
     limits = limits or Limits()
     started = time.monotonic()
+
+    @contextlib.contextmanager
+    def candidates() -> Iterator[CandidateProcess]:
+        with _place(pool) as place, CandidateProcess(program, limits=limits, place=place) as candidate:
+            yield candidate
+
     with contextlib.ExitStack() as stack:
-        places = [stack.enter_context(pool.lease()) for _ in range(2)] if pool else [None, None]
-        candidate = stack.enter_context(CandidateProcess(program, limits=limits, place=places[0]))
-        grader = stack.enter_context(contextlib.closing(Peer("grader", {}, limits, places[1])))
-        judge = _Judge(candidate, grader, entry_point)
+        one = None if isolate_calls else stack.enter_context(candidates())
+        grader = stack.enter_context(contextlib.closing(Peer("grader", {}, limits, stack.enter_context(_place(pool)))))
+        judge = _Judge(candidates if one is None else lambda: contextlib.nullcontext(one), grader, entry_point)
         try:
             passed, detail = judge.verdict(("check", prompt_prelude, test, entry_point), started + limits.wall_s)
         except CandidateError as error:
@@ -69,11 +84,17 @@ def grade_with_check(
     return Graded(passed=passed, detail=printable(detail), calls=judge.calls, wall_s=time.monotonic() - started)
 
 
+def _place(pool: SandboxPool | None) -> contextlib.AbstractContextManager[Place | None]:
+    return pool.lease() if pool else contextlib.nullcontext()
+
+
 class _Judge:
     """Carries calls from the one sandbox to the other until there is a verdict."""
 
-    def __init__(self, candidate: CandidateProcess, grader: Peer, entry_point: str) -> None:
-        self._candidate = candidate
+    def __init__(
+        self, candidates: Callable[[], contextlib.AbstractContextManager[CandidateProcess]], grader: Peer, entry_point: str
+    ) -> None:
+        self._candidates = candidates
         self._grader = grader
         self._entry_point = entry_point
         self.calls = 0
@@ -92,7 +113,8 @@ class _Judge:
 
     def _answer(self, args: tuple[Any, ...], kwargs: dict[str, Any], timeout_s: float) -> tuple[Any, ...]:
         try:
-            return ("value", *self._candidate.call(self._entry_point, args, kwargs, timeout_s=timeout_s))
+            with self._candidates() as candidate:
+                return ("value", *candidate.call(self._entry_point, args, kwargs, timeout_s=timeout_s))
         except CandidateError as error:
             if error.kind != "raised":
                 raise

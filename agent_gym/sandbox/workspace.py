@@ -148,8 +148,8 @@ class Sandbox:
             stdin: What it reads; at most ``tmp_mib``.
             limits: Instead of the sandbox's own.
             background: Whether what it leaves running, and what earlier runs left, lives on when it ends by itself. Then the limits of
-                this run hold on, elapsed time aside; what such processes write into the workspace is seen after the next run. Without it,
-                all is killed.
+                this run hold on, elapsed time aside; what such processes write into the workspace is seen after the next run, and what
+                they print is lost (``EPIPE``). Without it, all is killed.
 
         Raises:
             InfrastructureError: The sandbox itself failed, or was closed; never because of what the program did.

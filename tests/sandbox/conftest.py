@@ -28,7 +28,7 @@ def pool() -> Iterator[SandboxPool]:
 
 @pytest.fixture(params=["warm", "one-shot"])
 def warm(request: pytest.FixtureRequest, needs_sandbox: None) -> bool:  # noqa: ARG001
-    return request.param == "warm"
+    return bool(request.param == "warm")
 
 
 @pytest.fixture
