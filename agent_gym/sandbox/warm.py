@@ -7,16 +7,19 @@ its own, which a program never holds; and a reset is a new socket for a new epis
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import select
 import socket
 import subprocess
 import weakref
 from collections.abc import Sequence
+from pathlib import Path
 
 from agent_gym.errors import InfrastructureError
 from agent_gym.sandbox.bubblewrap import LIBRARY, Sources, bwrap, end, environment
-from agent_gym.sandbox.jail import Exchange, Job, packed
+from agent_gym.sandbox.cgroup import Group, delegated
+from agent_gym.sandbox.jail import Exchange, Job, Report, packed
 from agent_gym.sandbox.machine import Machine
 
 __all__ = ["Box"]
@@ -39,6 +42,8 @@ class Box:
         self._machine = machine
         self._owner = os.getpid()
         self._ready = False
+        self._parent = delegated()
+        self._group: Group | None = None
         self.resets = 0
         try:
             self._control, theirs = socket.socketpair()
@@ -94,13 +99,26 @@ class Box:
             poll.register(episode, select.POLLIN)
             if not self._ready or poll.poll(0):
                 raise EOFError
+            if self._parent and not self._group:  # before any program runs: what it starts is then in it too
+                self._group = Group(self._parent, _tree(self.pid))
+                weakref.finalize(self, self._group.close)
         except (OSError, EOFError) as error:
             raise self.failure(f"it is gone ({error or 'end of file'})") from error
 
     def start(self, job: Job, descriptors: Sequence[int]) -> Exchange:
         """Runs a job in the episode; see `Place`."""
         self.wait()
+        if self._group:
+            try:
+                self._group.bound(job.limits)
+            except OSError as error:
+                raise self.failure(f"its cgroup cannot be bounded ({error})") from error
         return _Turn(self, self._machine, job, descriptors)
+
+    @property
+    def out_of_memory(self) -> int:
+        """How often the kernel has killed something inside for want of memory, as far as a cgroup tells."""
+        return self._group.out_of_memory if self._group else 0
 
     def begin(self, given: Sequence[int]) -> None:
         """Hands a run's channel and outputs to the episode.
@@ -112,7 +130,10 @@ class Box:
 
     def close(self) -> str:
         """Ends it; again is nothing. Returns what it wrote to its own error stream."""
-        return self._end() or ""
+        said = self._end() or ""
+        if self._group:
+            self._group.close()
+        return said
 
     def forget(self) -> None:
         """In a fork of the process that started it: lets go of it, and leaves it alone."""
@@ -147,6 +168,7 @@ class _Turn(Exchange):
 
     def __init__(self, box: Box, machine: Machine, job: Job, descriptors: Sequence[int]) -> None:
         self._box = box
+        self._out_of_memory = box.out_of_memory
         try:
             channel, theirs = socket.socketpair()
         except OSError as error:
@@ -161,13 +183,26 @@ class _Turn(Exchange):
             channel.close()
             raise
 
+    def report(self) -> Report:
+        """See `Exchange.report`."""
+        report = super().report()
+        killed = report.reason == "exit" and self._box.out_of_memory > self._out_of_memory
+        return dataclasses.replace(report, reason="memory") if killed else report
+
     def close(self) -> None:
+        """Ends the run; again is nothing."""
         self.stop()
         self.channel.close()
 
     def _end_all(self) -> str:
         self.channel.close()
         return self._box.close()
+
+
+def _tree(pid: int) -> list[int]:
+    """A process and all below it."""
+    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    return [pid, *(below for child in children for below in _tree(int(child)))]
 
 
 def _start(machine: Machine, channel: int) -> subprocess.Popen[bytes]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
+import os
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext
@@ -17,9 +18,11 @@ from typing import TypedDict
 
 from agent_gym.errors import InfrastructureError
 from agent_gym.sandbox.bubblewrap import PROGRAM
+from agent_gym.sandbox.cgroup import delegated
 from agent_gym.sandbox.execution import ExecResult, Run
 from agent_gym.sandbox.jail import Job, OneShot, Place
 from agent_gym.sandbox.limits import Limits, check_files
+from agent_gym.sandbox.machine import find_machine
 from agent_gym.sandbox.preflight import preflight
 from agent_gym.sandbox.warm import Box
 
@@ -102,6 +105,21 @@ class Sandbox:
     def files(self) -> Mapping[str, bytes]:
         """The workspace, sorted by path; to look at."""
         return MappingProxyType(dict(sorted(self._files.items())))
+
+    @property
+    def capabilities(self) -> Mapping[str, str | bool | int | None]:
+        """What it is made of: ``kind`` (``warm`` or ``one-shot``), ``bwrap``, ``python``, ``user`` (the uid outside), ``loopback``, and
+        ``cgroup`` (the delegated group that bounds it, None where there is none).
+        """
+        machine = find_machine()
+        return {
+            "kind": "warm" if self._warm else "one-shot",
+            "bwrap": str(machine.bwrap),
+            "python": machine.python,
+            "user": os.geteuid() if machine.user is None else machine.user,
+            "loopback": self._loopback or not self._warm,
+            "cgroup": str(delegated()) if self._warm and delegated() else None,
+        }
 
     def write_file(self, path: str, data: bytes | str) -> None:
         """Creates or replaces a file; text is written as UTF-8.
