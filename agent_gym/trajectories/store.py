@@ -218,8 +218,8 @@ class TrajectoryStore:
         Raises:
             StoreError: The store cannot be read.
         """
+        rows = {table: row["n"] for table in FILE_TABLES for row in self.sql(f"SELECT count(*) AS n FROM {table}")}  # which seals first
         files = {table: kept(self.path, table) for table in FILE_TABLES}
-        rows = {table: row["n"] for table in FILE_TABLES for row in self.sql(f"SELECT count(*) AS n FROM {table}")}
         sizes = {
             table: {
                 "rows": rows[table],

@@ -191,3 +191,83 @@ def test_a_domain_whose_tools_are_local_has_no_faults(tmp_path: Path) -> None:
         printed("eval", "oracle", ENV_ID, "--faults", "1", "--retries", "agent", "--tasks", "even", "--json", store=tmp_path)
     )
     assert (result["success_rate"], result["faults_mean"]) == (1.0, 0.0)
+
+
+def test_query_finds_episodes_by_a_condition(store: Path) -> None:
+    found = json.loads(printed("episodes", "query", "n_tool_failures > 0", "--format", "json", store=store))
+    assert [row["task_id"] for row in found["episodes"]] == ["train/odd/3", "train/even/4"]
+    assert [row["n_tool_failures"] for row in found["episodes"]] == [2, 1]
+    assert (
+        json.loads(printed("episodes", "query", "n_turns > 50 and task_type = 'retail/exchange'", "--json", store=store))["episodes"] == []
+    )
+    shown = printed("episodes", "query", "n_turns >= 3", store=store)
+    assert shown.startswith("2 episodes in ")
+    assert "train/odd/3" in shown
+    assert "n_tool_failures" in shown
+    assert printed("episodes", "query", "true", "--limit", "1", store=store).startswith("1 episodes in ")
+    newest = TrajectoryStore(store).runs()[-1]["run_id"]
+    assert len(json.loads(printed("episodes", "query", "true", "--run", newest, "--json", store=store))["episodes"]) == 1
+
+
+def test_query_answers_sql_in_every_format(store: Path) -> None:
+    sql = "SELECT task_id, count(*) AS calls, list(tool) AS tools FROM tool_calls JOIN episodes USING (episode_id) GROUP BY 1 ORDER BY 1"
+    found = json.loads(printed("episodes", "query", "--sql", sql, "--json", store=store))["rows"]
+    assert found[0] == {"task_id": "train/even/2", "calls": 3, "tools": ["add", "look", "finish"]}
+    assert printed("episodes", "query", "--sql", sql, "--format", "csv", store=store).splitlines()[:2] == [
+        "task_id,calls,tools",
+        'train/even/2,3,"[""add"",""look"",""finish""]"',
+    ]
+    assert "3 rows" in printed("episodes", "query", "--sql", sql, store=store)
+    assert printed("episodes", "query", "--sql", "SELECT 1 AS one WHERE false", "--format", "csv", store=store) == ""
+    assert printed("episodes", "query", "--sql", "SELECT NULL AS nothing", "--format", "csv", store=store) == 'nothing\n""\n'
+
+
+def test_query_says_what_is_wrong(store: Path) -> None:
+    for arguments in (["n_tool_failure > 3"], ["n_turns >"], ["--sql", "SELECT nothing FROM nowhere"]):
+        done = run("episodes", "query", *arguments, store=store)
+        assert isinstance(done.exception, ConfigurationError)
+        assert str(done.exception).startswith("the query cannot be answered: ")
+    assert run("episodes", "query", "--sql", "SELECT 1", "--limit", "3", store=store).exit_code == 2
+
+
+def test_show_tells_an_episode(store: Path) -> None:
+    first, second, third = (row["episode_id"] for row in TrajectoryStore(store).episodes())
+    shown = printed("episodes", "show", first, store=store)
+    assert shown.startswith(f"{first}\ntrain/even/2  count/even\nenv_id Test/Counting-v0  env_version 7  policy_id me")
+    assert "\n  Count to 2.\n" in shown
+    assert "\nstep 1  add(amount=2)\n  ok  reached begun\n" in shown
+    assert "\nstep 3  finish()\n  ok  reward +1\n" in shown
+    assert "\nsuccess  success  reward 1  3 steps\n  passed  counted  count 2\n  changed count count: 0 → 2\n" in shown
+    assert printed("episodes", "show", store=store).startswith(f"{third}\n"), "without an id the newest"
+    shown = printed("episodes", "show", second, store=store)
+    assert "\nstep 1  crash()\n  error\n" in shown
+    assert '\nstep 2  add(amount="two")\n  invalid_arguments\n' in shown
+    assert "\ninterrupted  " in shown
+
+
+def test_show_tells_a_step_whole(store: Path) -> None:
+    first = TrajectoryStore(store).episodes()[0]["episode_id"]
+    shown = printed("episodes", "show", first, "--step", "1", store=store)
+    assert '\naction {"arguments":{"amount":2},"name":"add"}\n' in shown
+    assert "\nobservation\n  Goal: Count to 2.\n" in shown
+    assert "step 1, attempt 1  add(amount=2)" in shown
+    assert "rng_digest " in shown
+    assert "\nstep 0  reset" in printed("episodes", "show", first, "--step", "0", store=store)
+    found = json.loads(printed("episodes", "show", first, "--step", "1", "--json", store=store))
+    assert found["episode"]["changes"] == [{"where": "count", "key": "count", "before": 0, "after": 2}]
+    assert [step["obs_data"]["view"] for step in found["steps"]] == [{"count": 2}]
+    assert [call["arguments"] for call in found["tool_calls"]] == [{"amount": 2}]
+    assert found["events"] == []
+    for arguments, says in ((["nothing"], "no episode 'nothing'"), ([first, "--step", "9"], "has no step 9; it has 3 after the reset")):
+        done = run("episodes", "show", *arguments, store=store)
+        assert says in str(done.exception)
+
+
+def test_show_obeys_nothing_that_it_shows(store: Path) -> None:
+    third = TrajectoryStore(store).episodes()[-1]["episode_id"]
+    assert "\x9b" not in printed("episodes", "show", third, store=store)
+    assert "\x9b" not in printed("episodes", "show", third, "--step", "2", store=store)
+
+
+def test_show_of_an_empty_store(tmp_path: Path) -> None:
+    assert "no episodes in" in str(run("episodes", "show", store=tmp_path).exception)

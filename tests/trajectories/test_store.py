@@ -11,9 +11,7 @@ from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Any
 
-import duckdb
 import gymnasium
-import pandas as pd
 import pytest
 
 from agent_gym.core import ToolCall
@@ -354,36 +352,6 @@ def test_queries(store: TrajectoryStore) -> None:
     for where in ("n_tool_failure > 1", "n_turns >", "'no number'"):
         with pytest.raises(ConfigurationError, match="the query cannot be answered"):
             store.episodes(where=where)
-
-
-def test_pandas_and_duckdb_read_the_files(store: TrajectoryStore) -> None:
-    env = recorded(store)
-    for _ in range(3):
-        play(env, "add(2)", "finish()")
-    env.close()
-    store.seal()
-    frame = pd.read_parquet(store.path / "episodes")
-    assert list(frame["outcome"]) == ["success"] * 3
-    assert set(frame["run_id"]) == {env.run_id}
-    assert len(pd.read_parquet(store.path / "steps")) == 9
-    rows = duckdb.connect().execute(f"SELECT run_id, count(*) FROM '{store.path}/tool_calls/**/*.parquet' GROUP BY ALL").fetchall()
-    assert rows == [(env.run_id, 6)]
-
-
-def test_a_flipped_byte_in_a_sealed_file_is_noticed(store: TrajectoryStore) -> None:
-    import pyarrow.parquet as pq
-
-    env = recorded(store)
-    play(env, "add(2)", "finish()")
-    env.close()
-    store.seal()
-    part = next(store.path.glob("steps/*/*.parquet"))
-    where = pq.read_metadata(part).row_group(0).column(3)
-    raw = bytearray(part.read_bytes())
-    raw[where.data_page_offset + where.total_compressed_size - 5] ^= 1
-    part.write_bytes(raw)
-    with pytest.raises(OSError, match="CRC"):
-        pq.ParquetFile(part, page_checksum_verification=True).read()
 
 
 def test_run_ids_are_unique_and_sort_by_time(store: TrajectoryStore) -> None:
