@@ -6,6 +6,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from agent_gym.sandbox import available
+from agent_gym.browser.chromium import executable
 
 # A busy machine is slow, and that is no failure; the same examples are tried every time.
 settings.register_profile("steady", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
@@ -15,10 +16,19 @@ settings.load_profile("steady")
 @pytest.fixture
 def needs_sandbox() -> None:
     """Skips where code cannot be isolated, naming the remedy; fails instead when AGENT_GYM_REQUIRE lists ``sandbox``."""
-    error = available()
+    _need("sandbox", available())
+
+
+@pytest.fixture
+def needs_chromium() -> None:
+    """Skips where no browser can be started, naming the remedy; fails instead when AGENT_GYM_REQUIRE lists ``chromium``."""
+    _need("chromium", executable.available())
+
+
+def _need(what: str, error: Exception | None) -> None:
     if error is None:
         return
-    if "sandbox" in os.environ.get("AGENT_GYM_REQUIRE", "").replace(",", " ").split():
+    if what in os.environ.get("AGENT_GYM_REQUIRE", "").replace(",", " ").split():
         pytest.fail(str(error))
     pytest.skip(str(error))
 

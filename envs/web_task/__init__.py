@@ -8,10 +8,10 @@ from agent_gym import browser
 from agent_gym.agent_env import AgentEnv
 from agent_gym.core import Session, Snapshot, Task, ToolCall
 from agent_gym.envs.web_task.oracle import next_action
-from agent_gym.envs.web_task.session import WebSession
+from agent_gym.envs.web_task.session import ENGINES, WebSession
 from agent_gym.envs.web_task.tools import REPORT_INFEASIBLE, browser_tools
 from agent_gym.envs.worlds import load_worlds
-from agent_gym.errors import ConfigurationError
+from agent_gym.errors import ConfigurationError, unknown
 from agent_gym.world import WorldTaskSet
 
 __all__ = ["WebTask"]
@@ -70,12 +70,16 @@ class WebTask(AgentEnv):
 
     Args:
         worlds: Names of worlds; all that have a site by default.
+        engine: What runs the pages: ``"inprocess"``, or ``"chromium"`` (extra ``browser``).
         **keywords: Those of `AgentEnv`.
     """
 
     version: ClassVar[str] = "1"
 
-    def __init__(self, *, worlds: Sequence[str] | None = None, **keywords: Any) -> None:
+    def __init__(self, *, worlds: Sequence[str] | None = None, engine: str = "inprocess", **keywords: Any) -> None:
+        if engine not in ENGINES:
+            raise unknown("engine", engine, ENGINES)
+        self._engine = engine
         kinds = load_worlds(worlds)
         if closed := [kind.name for kind in kinds if worlds is not None and not kind.site]:
             raise ConfigurationError(f"the world {closed[0]!r} has no web site")
@@ -92,7 +96,7 @@ class WebTask(AgentEnv):
     def open(self, task: Task, seed: int, snapshot: Snapshot | None = None) -> Session:  # noqa: ARG002 - a page saves no snapshot
         """Opens the task's world and its site; everything about it follows from the task, nothing from the seed."""
         kind, base = self._tasks.base(task)
-        return WebSession(kind, task, base, self._sites[kind.name], self._tools)
+        return WebSession(kind, task, base, self._sites[kind.name], self._tools, self._engine)
 
     def clear_caches(self) -> None:
         """Forgets whatever outlives an episode to be faster, the pages seen among it."""

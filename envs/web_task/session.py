@@ -3,15 +3,22 @@
 import math
 from collections.abc import Mapping, Sequence
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
+from zlib import crc32
 
-from agent_gym.browser import InProcessPage, PageError, PageSnapshot
+from agent_gym.browser import InProcessPage, Page, PageError, PageSnapshot
 from agent_gym.browser.lines import escaped
 from agent_gym.core import Observation, Snapshot, Task, ToolCall, ToolResult, ToolSpec, Verdict
 from agent_gym.envs.web_task.tools import DEEDS, REPORT_INFEASIBLE, SEND_MESSAGE
 from agent_gym.world import Base, WorldKind, WorldSession
 
-__all__ = ["WebSession"]
+if TYPE_CHECKING:
+    from _typeshed.wsgi import WSGIApplication
+
+__all__ = ["ENGINES", "WebSession"]
+
+ENGINES = ("inprocess", "chromium")
+"""What can run the pages: an engine of our own, or a real browser (extra ``browser``)."""
 
 
 class WebSession(WorldSession):
@@ -25,9 +32,16 @@ class WebSession(WorldSession):
         base: The base database that the task's spec names.
         site: The module of the world's site.
         tools: The tools of a browser.
+        engine: What runs the pages, one of `ENGINES`.
+
+    Raises:
+        InfrastructureError: The browser does not start.
+        MissingExtra: The engine is not installed.
     """
 
-    def __init__(self, kind: WorldKind, task: Task, base: Base, site: ModuleType, tools: Sequence[ToolSpec]) -> None:
+    def __init__(
+        self, kind: WorldKind, task: Task, base: Base, site: ModuleType, tools: Sequence[ToolSpec], engine: str = "inprocess"
+    ) -> None:
         super().__init__(kind, task, base)
         self.tools = tools
         self._deadline = math.inf
@@ -35,7 +49,7 @@ class WebSession(WorldSession):
         self._done = False  # one has changed something
         self._said = ""
         self._shown: tuple[PageSnapshot | None, Observation] = (None, Observation(""))
-        self._page = InProcessPage(site.application(self._operate), site.ORIGIN)
+        self._page = _open(engine, site.application(self._operate), site.ORIGIN, task)
 
     def _operate(self, name: str, arguments: Mapping[str, Any]) -> ToolResult:
         """What the pages call: an operation of the world, noted as the tool door notes it."""
@@ -95,6 +109,15 @@ class WebSession(WorldSession):
         """Frees page and database."""
         self._page.close()
         super().close()
+
+
+def _open(engine: str, app: "WSGIApplication", origin: str, task: Task) -> Page:
+    """A page of an engine."""
+    if engine == "inprocess":
+        return InProcessPage(app, origin)
+    from agent_gym.browser.chromium import ChromiumPage
+
+    return ChromiumPage(app, origin, seed=crc32(task.id.encode()))
 
 
 def _text(snapshot: PageSnapshot) -> str:

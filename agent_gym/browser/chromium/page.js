@@ -18,6 +18,11 @@ globalThis.agent ??= (() => {
   document.adoptedStyleSheets = [...document.adoptedStyleSheets, styles];
   addEventListener("invalid", event => { invalid ??= event.composedPath()[0]; }, true);
 
+  // A page that is gone back to comes as it was sent: else the browser would put back what had been typed into its forms.
+  addEventListener("pagehide", () => {
+    for (const e of document.querySelectorAll("form,input,select,textarea")) e.setAttribute("autocomplete", "off");
+  }, true);
+
   const clean = text => text.toWellFormed().replace(BAD, "").replace(/[&<>]/g, c => c === "&" ? "&amp;" : c === "<" ? "&lt;" : "&gt;").replace(/\r/g, "&#13;").replace(/\f/g, " ");
   const quoted = text => clean(text).replace(/["\n\t]/g, c => `&#${c.charCodeAt(0)};`);
 
@@ -101,7 +106,7 @@ globalThis.agent ??= (() => {
   function read() {
     shown = new Map();
     const reading = new Reading();
-    reading.element(document.documentElement, "", 1, {svg: false, hidden: false, mute: false});
+    reading.element(document.documentElement ?? document.createElement("html"), "", 1, {svg: false, hidden: false, mute: false});
     if (invalid && !invalid.isConnected) invalid = null;
     const {numbers, values, checks, selections, unread, deep, index, out} = reading;
     return {
@@ -123,6 +128,7 @@ globalThis.agent ??= (() => {
   // --- Acting ---
 
   function find(number) {
+    invalid = null; // whoever acts has seen what it said
     const e = shown.get(number);
     return e?.isConnected ? e : null;
   }
@@ -236,10 +242,8 @@ globalThis.agent ??= (() => {
     return changed(e);
   }
 
-  function valid() { invalid = null; }
-
   // After one frame and whatever was due before it.
   const frame = () => new Promise(done => requestAnimationFrame(() => setTimeout(() => done(document.readyState === "complete"))));
 
-  return {read, point, press, focus, assign, select, upload, valid, frame};
+  return {read, point, press, focus, assign, select, upload, frame};
 })();

@@ -26,6 +26,7 @@ from agent_gym.browser.page import Blocked, NoSuchElement, NotAllowed
 __all__ = [
     "Navigation",
     "activate",
+    "activated",
     "check",
     "control_for",
     "fill",
@@ -33,6 +34,8 @@ __all__ = [
     "focusable",
     "is_text",
     "pick",
+    "refuse_disabled",
+    "refuse_programs",
     "select",
     "submit",
     "toggles",
@@ -79,11 +82,11 @@ class Navigation(NamedTuple):
 def activate(document: Document, node: Node, files: Mapping[str, bytes]) -> Navigation | None:
     """What a click does: it activates the nearest thing around it that can be, and the focus goes there."""
     live = document.live
-    target = _activated(node)
+    target = activated(node)
     if target is None or is_label(target):
         live.focus = next((each for each in (node, *node.iterancestors()) if focusable(each)), None)
         return None
-    _refuse_disabled(target)
+    refuse_disabled(target)
     if target.tag in ("a", "area"):
         return _followed(document, target)
     kind = kind_of_button(target) or kind_of(target)
@@ -110,7 +113,7 @@ def pick(live: Live, radio: Node) -> None:
 
 def toggles(node: Node) -> bool:
     """Whether a second click takes back what the first one did."""
-    target = _activated(node)
+    target = activated(node)
     return target is not None and (target.tag == "summary" or kind_of(target) == "checkbox")
 
 
@@ -125,7 +128,8 @@ def control_for(node: Node) -> Node:
     return node if control is None else control
 
 
-def _activated(node: Node) -> Node | None:
+def activated(node: Node) -> Node | None:
+    """What a click on an element activates: the nearest thing around it that can be, a label's control; None if nothing."""
     for each in (node, *node.iterancestors()):
         if each.tag in _CONTROLS or _is_link(each) or _details_of(each) is not None:
             return each
@@ -155,7 +159,8 @@ def _toggle(live: Live, summary: Node) -> None:
             live.opened[other] = False
 
 
-def _refuse_disabled(node: Node) -> None:
+def refuse_disabled(node: Node) -> None:
+    """Raises `Blocked` for a control that is disabled."""
     if is_disabled(node):
         raise Blocked(f"the {_called(node)} is disabled")
 
@@ -171,7 +176,7 @@ def _called(node: Node) -> str:
 
 def _followed(document: Document, link: Node) -> Navigation:
     href = (link.get("href") or "").strip()
-    _refuse_programs(href)
+    refuse_programs(href)
     relations = (link.get("rel") or "").lower().split()
     target = link.get("target")
     target = document.target if target is None else target
@@ -200,14 +205,15 @@ def submit(document: Document, form: Node, submitter: Node | None, files: Mappin
             dialog.attrib.pop("open", "")
             live.focus = None
         return None
-    _refuse_programs(sent.action)
+    refuse_programs(sent.action)
     target = document.target if sent.target is None else sent.target
     if sent.method == "post":
         return Navigation(sent.action or None, "POST", sent.content_type, sent.data, target=target)
     return Navigation(sent.action or None, query=sent.data.decode(), target=target)
 
 
-def _refuse_programs(href: str) -> None:
+def refuse_programs(href: str) -> None:
+    """Raises for a URL that runs a script (`Blocked`) or another program (`NotAllowed`)."""
     scheme = href.partition(":")[0].lower()
     if scheme == "javascript":
         raise Blocked("this runs a script, which needs the Chromium engine")
@@ -228,7 +234,7 @@ def focusable(node: Node) -> bool:
 
 def focus(document: Document, node: Node) -> None:
     """Gives an element the focus."""
-    _refuse_disabled(node)
+    refuse_disabled(node)
     if not focusable(node):
         raise Blocked(f"the {_called(node)} cannot have the focus")
     document.live.focus, document.live.marked = node, None
@@ -249,7 +255,7 @@ def _editable(node: Node) -> bool:
 def fill(document: Document, node: Node, text: str) -> None:
     """Puts a text into a field, as its type takes it."""
     kind = kind_of(node)
-    _refuse_disabled(node)
+    refuse_disabled(node)
     if not is_text(node):
         instead = _INSTEAD.get(kind)
         raise Blocked(f"the {_called(node)} cannot be filled" + (f"; use {instead}" if instead else ""))
@@ -281,7 +287,7 @@ def check(document: Document, node: Node, checked: bool) -> None:
     live = document.live
     if kind not in ("checkbox", "radio"):
         raise Blocked(f"the {_called(node)} cannot be checked: it is no checkbox or radio button")
-    _refuse_disabled(node)
+    refuse_disabled(node)
     if live.checked(node) != checked:
         if kind == "radio":
             if not checked:
@@ -295,7 +301,7 @@ def select(document: Document, node: Node, wanted: Sequence[str]) -> None:
     """Selects exactly these options, named by label or else by value."""
     if node.tag != "select":
         raise Blocked(f"the {_called(node)} has no options to select")
-    _refuse_disabled(node)
+    refuse_disabled(node)
     if node.get("multiple") is None and len(wanted) != 1:
         raise Blocked(f"the select takes one option, not {len(wanted)}")
     options, labels = options_of(node), labels_of(node)
@@ -323,7 +329,7 @@ def upload(document: Document, node: Node, names: Sequence[str], files: Mapping[
     """Chooses files for a file field, by the names that the episode offers."""
     if kind_of(node) != "file":
         raise Blocked(f"the {_called(node)} takes no files")
-    _refuse_disabled(node)
+    refuse_disabled(node)
     for name in names:
         if name not in files:
             raise NoSuchElement(f"no file {quoted(name)}; there are {', '.join(map(quoted, sorted(files)[:_SHOWN])) or 'none'}")

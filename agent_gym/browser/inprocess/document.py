@@ -13,7 +13,7 @@ from agent_gym.browser.inprocess.site import MAX_BYTES, Response
 from agent_gym.browser.live import Live, Node, text_of
 from agent_gym.browser.snapshot import Element
 
-__all__ = ["Document", "Identity"]
+__all__ = ["Document", "Identity", "message", "presentable"]
 
 _MAX_NODES = 10_000
 _DEEPEST = 120
@@ -58,7 +58,7 @@ class Document:
         if root is None:  # nothing in it but blanks and comments
             root = etree.fromstring(b"<html><body></body></html>", _PARSER)
         if _opened(markup) > _DEEPEST and _TOO_DEEP(root):
-            root = etree.fromstring(_message(f"This page is nested too deeply to show: more than {_DEEPEST} levels"), _PARSER)
+            root = etree.fromstring(message(f"This page is nested too deeply to show: more than {_DEEPEST} levels"), _PARSER)
         self.root: Node = root
         self.live = Live()
         self.status = status
@@ -85,16 +85,8 @@ class Document:
     @classmethod
     def of(cls, response: Response) -> "Document | None":
         """A response as a document: a page as it is, a text as a text; None for what can only be saved."""
-        markup = _text(response.body).encode()
-        if not markup.strip() and not response.too_large and response.status >= 300:
-            markup = _message(f"{response.status} {HTTP_STATUS_CODES.get(response.status, 'Unknown Status')}")
-        elif _TEXTS.fullmatch(response.kind) and response.kind not in _PAGES:
-            markup = f"<pre>\n{html.escape(markup.decode())}</pre>".encode()
-        elif response.kind not in _PAGES:
-            return None
-        if response.too_large or _opened(markup) > _MAX_NODES:
-            markup = _message(f"This page is too large to show: more than {MAX_BYTES:,} bytes or {_MAX_NODES:,} elements")
-        return cls(response.url, markup, response.status, response.method == "POST")
+        markup = presentable(response)
+        return None if markup is None else cls(response.url, markup, response.status, response.method == "POST")
 
     @property
     def body(self) -> Node:
@@ -139,7 +131,22 @@ class Document:
         self.notes = tuple(notes)
 
 
-def _message(text: str) -> bytes:
+def presentable(response: Response) -> bytes | None:
+    """A response as the markup that is shown of it: a page's own, a text in a page, a message; None for what can only be saved."""
+    markup = _text(response.body).encode()
+    if not markup.strip() and not response.too_large and response.status >= 300:
+        markup = message(f"{response.status} {HTTP_STATUS_CODES.get(response.status, 'Unknown Status')}")
+    elif _TEXTS.fullmatch(response.kind) and response.kind not in _PAGES:
+        markup = f"<pre>\n{html.escape(markup.decode())}</pre>".encode()
+    elif response.kind not in _PAGES:
+        return None
+    if response.too_large or _opened(markup) > _MAX_NODES:
+        markup = message(f"This page is too large to show: more than {MAX_BYTES:,} bytes or {_MAX_NODES:,} elements")
+    return markup
+
+
+def message(text: str) -> bytes:
+    """A page that says one thing."""
     return f"<title>{text}</title><h1>{text}</h1>".encode()
 
 

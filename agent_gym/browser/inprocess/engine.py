@@ -1,16 +1,16 @@
 """The in-process engine: a browser without scripts, sockets or a renderer, over a WSGI app."""
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial, wraps
 from typing import TYPE_CHECKING, Concatenate, ParamSpec
 
+from agent_gym.browser.downloads import Downloads
 from agent_gym.browser.inprocess import acting
 from agent_gym.browser.inprocess.acting import Navigation
 from agent_gym.browser.inprocess.document import Document
 from agent_gym.browser.inprocess.keys import press
 from agent_gym.browser.inprocess.naming import Ids
-from agent_gym.browser.inprocess.site import BLANK, Request, Response, Site, quoted
+from agent_gym.browser.inprocess.site import BLANK, Request, Site, quoted
 from agent_gym.browser.inprocess.tabs import MAX_TABS, Tab
 from agent_gym.browser.lines import short
 from agent_gym.browser.live import Node
@@ -27,7 +27,6 @@ __all__ = ["InProcessPage"]
 
 _MAX_URL, _MAX_TITLE, _MAX_TAB = 1_000, 500, 100
 """Characters of what a snapshot tells beside the page."""
-_MAX_DOWNLOADS = 20
 _NOTHING_TO_SHOW = (204, 205)
 _HERE = frozenset({"", "_self", "_parent", "_top"})
 
@@ -78,7 +77,7 @@ class InProcessPage(Page):
         files: Mapping[str, bytes] | None = None,
         start: str = "/",
     ) -> None:
-        self.downloads: dict[str, bytes] = {}
+        self.downloads = Downloads()
         self._site = Site(app, origin)
         self._files = dict(files or {})
         if odd := [name for name in self._files if not name.isprintable()]:
@@ -313,22 +312,9 @@ class InProcessPage(Page):
             return None
         document = Document.of(response) if save is None and response.attachment is None else None
         if document is None:
-            self._download(response, save or response.attachment or "")
+            self.downloads.add(response, save or response.attachment or "")
             return None
         return response.url, document
-
-    def _download(self, response: Response, name: str) -> None:
-        if response.status >= 400 or response.too_large or len(self.downloads) >= _MAX_DOWNLOADS:
-            why = f"status {response.status}" if response.status >= 400 else "too large" if response.too_large else "too many downloads"
-            raise Blocked(f"the file cannot be downloaded: {why}")
-        path = response.url.partition("#")[0].partition("?")[0]
-        name = "".join(filter(str.isprintable, re.split(r"[/\\]", name or path)[-1]))[:100].strip(". ") or "download"
-        stem, dot, ending = name.rpartition(".")
-        number = 0
-        while name in self.downloads:
-            number += 1
-            name = f"{stem} ({number}).{ending}" if dot else f"{ending} ({number})"
-        self.downloads[name] = response.body
 
     def _tab_for(self, target: str) -> Tab:
         """The tab that a ``target`` names, maybe a new one, which opens when it is shown."""

@@ -1,0 +1,357 @@
+"""One episode in the browser: its tabs, its dialogs, and waiting until nothing moves. All of it runs on the browser's thread."""
+
+import asyncio
+from collections.abc import Callable, Coroutine, Mapping
+from typing import TYPE_CHECKING, Any
+
+from agent_gym.browser.chromium.host import Host, Place
+from agent_gym.browser.chromium.serving import Answer
+from agent_gym.browser.chromium.tab import Left, Tab
+from agent_gym.browser.inprocess.site import BLANK
+from agent_gym.browser.page import Blocked, NoSuchElement, PageError
+
+if TYPE_CHECKING:
+    from playwright.async_api import Dialog, Page
+
+__all__ = ["Episode"]
+
+_ROUNDS = 40
+"""How often a page is looked at again, since something has begun meanwhile."""
+_TICK_MS = 500
+"""What the page's clock advances by with every action."""
+_RANDOM = """{
+  let state = %d;
+  Math.random = () => {
+    let t = state += 0x6d2b79f5;
+    t = Math.imul(t ^ t >>> 15, t | 1);
+    t ^= t + Math.imul(t ^ t >>> 7, t | 61);
+    return ((t ^ t >>> 14) >>> 0) / 4294967296;
+  };
+}"""
+
+
+class Episode:
+    """One episode.
+
+    Args:
+        host: The browser.
+        place: Its context.
+        hand: Takes each request that is to be answered with `respond`; called on the browser's thread.
+
+    Attributes:
+        tabs: The open tabs.
+        active: Which of them is shown.
+        dialog: The dialog that is open, which stops its page; None if there is none.
+    """
+
+    def __init__(self, host: Host, place: Place, hand: Callable[[Mapping[str, Any]], None]) -> None:
+        self.tabs = [place.tab]
+        self.active = 0
+        self.dialog: Dialog | None = None
+        self._host = host
+        self._place = place
+        self._hand = hand
+        self._activity = place.activity
+        self._asked = asyncio.Event()  # a dialog was opened
+        self._held: asyncio.Future[Any] | None = None  # what the dialog keeps from ending
+        place.take = self._take
+        place.context.on("page", self._opens)
+        self._watch(place.tab)
+
+    @property
+    def tab(self) -> Tab:
+        """The tab that is shown."""
+        return self.tabs[self.active]
+
+    async def begin(self, seed: int, url: str) -> dict[str, Any]:
+        """Seeds chance in pages, opens the first, and reads it."""
+        await self._place.context.add_init_script(_RANDOM % seed)
+        return await self.act(self.goto(url))
+
+    # --- What the browser tells ---
+
+    def _take(self, event: Mapping[str, Any]) -> None:
+        self._activity.pending += 1
+        if event.get("resourceType") == "Document":
+            self._activity.opening.add(event["frameId"])
+        self._activity.begin()
+        self._hand(event)
+
+    async def respond(self, event: Mapping[str, Any], answer: Answer | None) -> None:
+        """Answers a request."""
+        try:
+            await self._host.respond(event["requestId"], answer)
+        finally:
+            self._activity.pending -= 1
+            self._activity.changed.set()
+
+    def _opens(self, page: "Page") -> None:
+        self._activity.pending += 1
+        self._activity.begin()
+        self._host.spawn(self._opened(page))
+
+    async def _opened(self, page: "Page") -> None:
+        try:
+            tab = await Tab.attach(page, self._activity)
+            self._watch(tab)
+            self.tabs.append(tab)
+            self.active = len(self.tabs) - 1
+            await page.wait_for_load_state("load")
+        finally:
+            self._activity.pending -= 1
+            self._activity.changed.set()
+
+    def _watch(self, tab: Tab) -> None:
+        tab.page.on("dialog", self._asks)
+        tab.page.on("close", lambda _: self._closed(tab))
+
+    def _closed(self, tab: Tab) -> None:
+        if tab in self.tabs:
+            at = self.tabs.index(tab)
+            del self.tabs[at]
+            if self.active >= at:
+                self.active = max(0, self.active - 1)
+        self._activity.begin()
+
+    def _asks(self, dialog: "Dialog") -> None:
+        if dialog.type == "beforeunload":
+            self._host.spawn(dialog.accept())
+            return
+        self.dialog = dialog
+        self._asked.set()
+        self._activity.begin()
+
+    # --- Acting ---
+
+    async def act(self, action: Coroutine[Any, Any, Any], through_dialog: bool = False) -> dict[str, Any]:
+        """Does something, waits for quiet, and reads what is shown then.
+
+        Args:
+            action: What to do.
+            through_dialog: Whether it is what answers the dialog.
+
+        Raises:
+            Blocked: A dialog is open.
+            PageError: It could not be done.
+        """
+        if self.dialog is not None and not through_dialog:
+            action.close()
+            raise Blocked(f"a {self.dialog.type} dialog is open: accept_dialog or dismiss_dialog first")
+        try:
+            await self._unless_dialog(action)
+        except Left:
+            raise NoSuchElement("stale: the page was left") from None
+        await self._settle()
+        if self.dialog is None:
+            await self._unless_dialog(self.tab.page.clock.run_for(_TICK_MS))
+            await self._settle()
+        return await self.read()
+
+    async def read(self) -> dict[str, Any]:
+        """What is shown: of the page what its script tells, of the tabs titles and URLs."""
+        told: dict[str, Any] = {"main": self.tab.main, "dialog": None, "page": None, "tabs": [tab.main for tab in self.tabs]}
+        for _ in range(_ROUNDS):
+            if self.dialog is not None:
+                told["dialog"] = {"type": self.dialog.type, "message": self.dialog.message, "value": self.dialog.default_value}
+                return told
+            try:
+                told["page"] = await self._unless_dialog(self.tab.call("read"))
+            except Left:
+                await self._settle()
+                continue
+            if told["page"] is not None:
+                told["page"]["world"] = self.tab.world
+                return told
+        raise PageError("the page does not come to rest")
+
+    async def _unless_dialog(self, work: Coroutine[Any, Any, Any]) -> Any:
+        """What work gives; None if a dialog opens before it ends, which it then goes on behind."""
+        task = asyncio.ensure_future(work)
+        asked = asyncio.ensure_future(self._asked.wait())
+        try:
+            await asyncio.wait((task, asked), return_when=asyncio.FIRST_COMPLETED)
+            if task.done():
+                return task.result()
+            self._held = task
+            task.add_done_callback(lambda done: done.cancelled() or done.exception())
+            return None
+        except asyncio.CancelledError:
+            task.cancel()
+            raise
+        finally:
+            asked.cancel()
+
+    async def _settle(self) -> None:
+        """Waits for quiet: no request, no page on its way, one frame drawn without anything new."""
+        for _ in range(_ROUNDS):
+            while self._busy() and self.dialog is None:
+                self._activity.changed.clear()
+                await self._activity.changed.wait()
+            if self.dialog is not None:
+                return
+            if not self.tabs:
+                self.tabs.append(await self._blank())
+                self.active = 0
+            begun = self._activity.begun
+            try:
+                complete = await self._unless_dialog(self.tab.call("frame"))
+            except Left:
+                continue
+            if begun == self._activity.begun and not self._busy() and complete:
+                return
+
+    def _busy(self) -> bool:
+        known = {frame for tab in self.tabs for frame in tab.frames}
+        self._activity.opening -= known
+        return self._activity.pending > 0 or bool(self._activity.opening) or any(tab.loading for tab in self.tabs if not tab.crashed)
+
+    async def _blank(self) -> Tab:
+        self._place.context.remove_listener("page", self._opens)
+        try:
+            tab = await Tab.attach(await self._place.context.new_page(), self._activity)
+        finally:
+            self._place.context.on("page", self._opens)
+        self._watch(tab)
+        return tab
+
+    # --- Navigation and tabs ---
+
+    async def goto(self, url: str) -> None:
+        """Loads a URL."""
+        self.tab.crashed = False
+        await self.tab.session.send("Page.navigate", {"url": url})
+
+    async def step(self, by: int) -> None:
+        """Goes back or forward.
+
+        Raises:
+            Blocked: There is nothing there.
+        """
+        history = await self.tab.session.send("Page.getNavigationHistory")
+        entries, at = history["entries"], history["currentIndex"] + by
+        first = 1 if len(entries) > 1 and entries[0]["url"] == BLANK else 0
+        if not first <= at < len(entries):
+            raise Blocked(f"there is no page to go {'back' if by < 0 else 'forward'} to")
+        await self.tab.session.send("Page.navigateToHistoryEntry", {"entryId": entries[at]["id"]})
+
+    async def open_tab(self) -> None:
+        """Opens a blank tab and goes to it."""
+        self.tabs.append(await self._blank())
+        self.active = len(self.tabs) - 1
+
+    async def focus_tab(self, index: int) -> None:
+        """Goes to a tab.
+
+        Raises:
+            NoSuchElement: There is none of that number.
+        """
+        if not 0 <= index < len(self.tabs):
+            raise NoSuchElement(f"no tab {index}; there are {len(self.tabs)}, counted from 0")
+        self.active = index
+        await self.tab.page.bring_to_front()
+
+    async def close_tab(self, tab: Tab) -> None:
+        """Closes a tab and goes to the one before it; the last one leaves a blank one."""
+        self._closed(tab)
+        await tab.page.close()
+        if not self.tabs:
+            self.tabs, self.active = [await self._blank()], 0
+        await self.tab.page.bring_to_front()
+
+    # --- The pointer, keys, and what needs neither ---
+
+    async def click(self, number: int, count: int = 1, lenient: bool = False) -> None:
+        """Clicks an element where nothing is over it.
+
+        Args:
+            number: The script's number of it.
+            count: How many clicks; none moves the pointer there only.
+            lenient: Whether what has no size is clicked anyway, by script.
+
+        Raises:
+            NoSuchElement: It is gone.
+            Blocked: It has no size, or something is over it.
+        """
+        spot = await self.tab.call("point", number)
+        if spot.get("gone"):
+            raise NoSuchElement("stale: the element is no longer on the page")
+        if "x" not in spot:
+            if lenient:
+                await self.tab.call("press", number)
+                return
+            raise Blocked(
+                f"the element is covered by {spot['covered']}" if "covered" in spot else "the element has no size: it cannot be seen"
+            )
+        at = {"x": spot["x"], "y": spot["y"]}
+        sends = [self._mouse("mouseMoved", at)]
+        for each in range(1, count + 1):
+            sends += [self._mouse("mousePressed", at, clickCount=each), self._mouse("mouseReleased", at, clickCount=each)]
+        await asyncio.gather(*sends)
+
+    async def _mouse(self, kind: str, at: Mapping[str, float], **more: Any) -> None:
+        button = {"button": "left"} if more else {}
+        await self.tab.session.send("Input.dispatchMouseEvent", {"type": kind, **at, **button, **more})
+
+    async def ask(self, function: str, number: int, *arguments: Any) -> None:
+        """Calls a function of the script that wants an element.
+
+        Raises:
+            NoSuchElement: It is gone.
+        """
+        if not await self.tab.call(function, number, *arguments):
+            raise NoSuchElement("stale: the element is no longer on the page")
+
+    async def type(self, number: int, text: str) -> None:
+        """Types a text in place of what a field holds: the last character with its key, so that what waits for keys sees one."""
+        await self.ask("focus", number, True)
+        keyboard = self.tab.page.keyboard
+        if not text:
+            await keyboard.press("Backspace")
+            return
+        if len(text) > 1:
+            await keyboard.insert_text(text[:-1])
+        if text[-1] == "\n":
+            await keyboard.press("Enter")
+        else:
+            await keyboard.type(text[-1])
+
+    async def press(self, number: int, key: str) -> None:
+        """Presses a key with an element focused.
+
+        Raises:
+            PageError: There is no such key.
+        """
+        from playwright.async_api import Error
+
+        await self.ask("focus", number, False)
+        try:
+            await self.tab.page.keyboard.press(key)
+        except Error as error:
+            if "Unknown key" in error.message:
+                raise PageError(f"no key {key!r}") from None
+            raise
+
+    async def wheel(self, dx: float, dy: float) -> None:
+        """Turns the wheel over the middle of the page."""
+        width, height = self._host.viewport
+        await self._mouse("mouseWheel", {"x": width / 2, "y": height / 2}, deltaX=dx, deltaY=dy)
+
+    async def answer(self, accept: bool, text: str | None) -> None:
+        """Answers the dialog.
+
+        Raises:
+            Blocked: None is open.
+        """
+        dialog, self.dialog = self.dialog, None
+        if dialog is None:
+            raise Blocked("no dialog is open")
+        self._asked.clear()
+        await (dialog.accept(text or "") if accept else dialog.dismiss())
+        if self._held is not None:
+            held, self._held = self._held, None
+            await self._unless_dialog(_ended(held))
+
+
+async def _ended(work: "asyncio.Future[Any]") -> None:
+    """Waits for work to end, whatever it comes to: it was for a page that stood still."""
+    await asyncio.wait((work,))

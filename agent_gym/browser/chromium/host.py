@@ -1,0 +1,263 @@
+"""The one browser of this process, and the one thread that talks to it.
+
+Everything with Playwright happens on that thread's event loop. The browser asks for every request that any of its pages makes, whatever
+opened them; each is handed to the episode that it is tagged for, and refused where there is none: no request ever leaves the process.
+"""
+
+import asyncio
+import atexit
+import base64
+import os
+import secrets
+import threading
+from collections.abc import Callable, Coroutine, Mapping
+from concurrent.futures import Future
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from agent_gym.browser.chromium.executable import executable
+from agent_gym.browser.chromium.serving import TAG, Answer
+from agent_gym.browser.chromium.tab import Activity, Tab
+from agent_gym.errors import InfrastructureError, MissingExtra
+
+if TYPE_CHECKING:
+    from playwright.async_api import Browser, BrowserContext, CDPSession, Playwright
+
+__all__ = ["Host", "Place"]
+
+_ARGUMENTS = (
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--no-first-run",
+    "--disable-dev-shm-usage",
+    "--disable-domain-reliability",
+    "--disable-features=Translate,AcceptCHFrame,MediaRouter,OptimizationHints,PaintHolding",
+    "--font-render-hinting=none",
+    "--force-color-profile=srgb",
+    # What is not asked for through the protocol, such as sockets, finds no host and no way out.
+    "--host-resolver-rules=MAP * ~NOTFOUND",
+    "--proxy-server=http://127.0.0.1:9",
+    "--proxy-bypass-list=<-loopback>",
+    "--force-webrtc-ip-handling-policy=disable_non_proxied_udp",
+)
+_NOW = 1_767_225_600.0  # 2026-01-01T00:00Z
+"""What every page's clock begins with, in seconds."""
+_START_S = 60.0
+_END_S = 5.0
+
+_T = TypeVar("_T")
+
+
+class Place:
+    """A context of the browser for one episode, not yet used by any.
+
+    Attributes:
+        tag: What its requests carry.
+        context: The context.
+        activity: What is under way in it.
+        tab: Its first tab.
+        take: Takes a paused request, on the browser's thread. Until an episode sets it requests wait.
+    """
+
+    def __init__(self, tag: str, context: "BrowserContext", activity: Activity, tab: Tab) -> None:
+        self.tag = tag
+        self.context = context
+        self.activity = activity
+        self.tab = tab
+        self.take: Callable[[Mapping[str, Any]], None] | None = None
+
+
+class Host:
+    """The browser. Use `shared`; everything ``async`` here runs on `loop` only.
+
+    Attributes:
+        loop: The event loop.
+        viewport: Width and height of a page in pixels.
+    """
+
+    viewport = (1280, 720)
+    _shared: "Host | None" = None
+    _guard = threading.Lock()
+
+    def __init__(self) -> None:
+        self.loop = asyncio.new_event_loop()
+        self._owner = os.getpid()
+        self._starting = asyncio.Lock()
+        self._playwright: Playwright | None = None
+        self._browser: Browser | None = None
+        self._requests: CDPSession | None = None
+        self._places: dict[str, Place] = {}
+        self._ready: asyncio.Task[Place] | None = None
+        self._tasks: set[asyncio.Task[Any]] = set()
+        self._thread = threading.Thread(target=self._serve, name="agent-gym-chromium", daemon=True)
+        self._thread.start()
+
+    @classmethod
+    def shared(cls) -> "Host":
+        """The one of this process; a forked child has its own."""
+        with cls._guard:
+            if cls._shared is None or cls._shared._owner != os.getpid():
+                cls._shared = cls()
+                atexit.register(cls._shared.stop)
+            return cls._shared
+
+    def _serve(self) -> None:
+        asyncio.set_event_loop(self.loop)
+        self.loop.run_forever()
+        self.loop.close()
+
+    def submit(self, work: Coroutine[Any, Any, _T]) -> "Future[_T]":
+        """Starts work on the browser's thread, from any other."""
+        return asyncio.run_coroutine_threadsafe(work, self.loop)
+
+    def spawn(self, work: Coroutine[Any, Any, Any]) -> None:
+        """Starts work that nobody waits for, on the browser's thread."""
+        task = self.loop.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._spawned)
+
+    def _spawned(self, task: "asyncio.Task[Any]") -> None:
+        self._tasks.discard(task)
+        if not task.cancelled():
+            task.exception()  # whatever it touched is gone; who waits for that learns it elsewhere
+
+    def stop(self) -> None:
+        """Ends the browser and the thread."""
+        if self._owner != os.getpid() or not self._thread.is_alive():
+            return
+        with suppress(TimeoutError):  # the browser ends with its driver, which ends with this process
+            self.submit(self._end()).result(_END_S)
+        self.loop.call_soon_threadsafe(self.loop.stop)
+        self._thread.join(_END_S)
+
+    # --- The browser ---
+
+    async def place(self) -> Place:
+        """A new context; the next one is made ready behind it.
+
+        Raises:
+            InfrastructureError: The browser does not start.
+            MissingExtra: Playwright is not installed.
+        """
+        ready, self._ready = self._ready, None
+        made: Place | None = None
+        if ready is not None and self._browser is not None and self._browser.is_connected():
+            made = await ready if ready.done() and ready.exception() is None else None
+            if made is None:
+                ready.cancel()
+        if made is None:
+            made = await self._make()
+        self._ready = self.loop.create_task(self._make())
+        self._ready.add_done_callback(lambda task: task.cancelled() or task.exception())
+        return made
+
+    async def _make(self) -> Place:
+        await self._start()
+        browser = self._browser
+        if browser is None:
+            raise InfrastructureError("the browser is gone")
+        tag = secrets.token_hex(16)
+        width, height = self.viewport
+        context = await browser.new_context(
+            accept_downloads=True,
+            color_scheme="light",
+            extra_http_headers={TAG: tag},
+            locale="en-US",
+            reduced_motion="reduce",
+            service_workers="block",
+            timezone_id="UTC",
+            viewport={"width": width, "height": height},
+        )
+        await context.clock.install(time=_NOW)
+        await context.clock.pause_at(_NOW)
+        activity = Activity()
+        place = self._places[tag] = Place(tag, context, activity, await Tab.attach(await context.new_page(), activity))
+        return place
+
+    async def leave(self, place: Place) -> None:
+        """Closes a context; if that takes too long, the browser and all that is in it, which the next `place` starts anew."""
+        self._places.pop(place.tag, None)
+        with suppress(_error()):  # it is gone with its browser
+            try:
+                await asyncio.wait_for(place.context.close(), _END_S)
+            except TimeoutError:
+                await self.kill()
+
+    async def kill(self) -> None:
+        """Ends the browser, and every episode in it with an `InfrastructureError`."""
+        browser, self._browser = self._browser, None
+        if browser is not None:
+            try:
+                await asyncio.wait_for(browser.close(), _END_S)
+            except TimeoutError:
+                await self._end()
+
+    async def _start(self) -> None:
+        async with self._starting:
+            if self._browser is not None and self._browser.is_connected():
+                return
+            self._places.clear()
+            try:
+                from playwright.async_api import Error, async_playwright
+            except ImportError:
+                raise MissingExtra("playwright", "browser") from None
+            program = executable()
+            try:
+                async with asyncio.timeout(_START_S):
+                    if self._playwright is None:
+                        self._playwright = await async_playwright().start()
+                    self._browser = await self._playwright.chromium.launch(
+                        executable_path=program,
+                        args=list(_ARGUMENTS),
+                        handle_sigint=False,
+                        handle_sigterm=False,
+                        handle_sighup=False,
+                    )
+                    self._requests = await self._browser.new_browser_cdp_session()
+                    self._requests.on("Fetch.requestPaused", self._paused)
+                    await self._requests.send("Fetch.enable", {"patterns": [{"urlPattern": "*"}]})
+            except (TimeoutError, Error) as error:
+                await self._end()
+                raise InfrastructureError(f"{program} does not start: {str(error).strip() or 'no answer in time'}") from error
+
+    async def _end(self) -> None:
+        playwright, self._playwright, self._browser = self._playwright, None, None
+        if self._ready is not None:
+            self._ready.cancel()
+            self._ready = None
+        if playwright is not None:
+            with suppress(TimeoutError, _error()):  # given up: its pipe closes with this process at the latest
+                await asyncio.wait_for(playwright.stop(), _END_S)
+
+    # --- Requests ---
+
+    def _paused(self, event: Mapping[str, Any]) -> None:
+        headers = event["request"]["headers"]
+        tag = next((value for name, value in headers.items() if name.lower() == TAG), "")
+        place = self._places.get(tag)
+        if place is None or place.take is None:
+            self.spawn(self.respond(event["requestId"], None))
+        else:
+            place.take(event)
+
+    async def respond(self, request: str, answer: Answer | None) -> None:
+        """Answers a paused request; None refuses it, and a page stays where it is."""
+        if self._requests is None:
+            return
+        if answer is None:
+            await self._requests.send("Fetch.failRequest", {"requestId": request, "errorReason": "Aborted"})
+        else:
+            headers = [{"name": name, "value": value} for name, value in answer.headers]
+            body = base64.b64encode(answer.body).decode()
+            told = {"requestId": request, "responseCode": answer.status, "responseHeaders": headers, "body": body}
+            await self._requests.send("Fetch.fulfillRequest", told)
+
+
+def _error() -> type[Exception]:
+    """What Playwright raises."""
+    from playwright.async_api import Error
+
+    return Error

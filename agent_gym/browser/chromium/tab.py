@@ -1,0 +1,149 @@
+"""One tab of the browser: what it is loading, and calls into the script that reads and touches its page."""
+
+import asyncio
+import json
+from collections.abc import Mapping
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any
+
+from agent_gym.browser.page import PageError
+from agent_gym.errors import InfrastructureError
+
+if TYPE_CHECKING:
+    from playwright.async_api import CDPSession, Page
+
+__all__ = ["Activity", "Left", "Tab"]
+
+_WORLD = "agent-gym"
+_GONE = ("navigated", "destroyed", "Cannot find context", "uniqueContextId not found")
+_SOURCE = files(__package__).joinpath("page.js").read_text("utf-8")
+
+
+class Left(Exception):
+    """The document was left while it was asked something."""
+
+
+class Activity:
+    """What is under way in an episode's tabs.
+
+    Attributes:
+        begun: How many things have begun so far.
+        pending: Requests that are not answered yet.
+        opening: Frames that asked for a page and belong to no tab that is known.
+        changed: Set whenever something begins or ends.
+    """
+
+    def __init__(self) -> None:
+        self.begun = 0
+        self.pending = 0
+        self.opening: set[str] = set()
+        self.changed = asyncio.Event()
+
+    def begin(self) -> None:
+        """Something has begun."""
+        self.begun += 1
+        self.changed.set()
+
+
+class Tab:
+    """One tab. Everything here runs on the browser's thread.
+
+    Attributes:
+        page: Playwright's page.
+        session: Its protocol session.
+        main: The id of its main frame.
+        activity: What it tells of what begins and ends.
+        world: The id of the script's world in the document that is shown; None between two documents.
+        loading: The frames that load.
+        frames: The frames it has or had.
+        crashed: Whether its process has died.
+    """
+
+    def __init__(self, page: "Page", session: "CDPSession", activity: Activity) -> None:
+        self.page = page
+        self.session = session
+        self.main = ""
+        self.activity = activity
+        self.world: str | None = None
+        self.loading: set[str] = set()
+        self.frames: set[str] = set()
+        self.crashed = False
+
+    @classmethod
+    async def attach(cls, page: "Page", activity: Activity) -> "Tab":
+        """A page as a tab."""
+        tab = cls(page, await page.context.new_cdp_session(page), activity)
+        tree = await tab.session.send("Page.getFrameTree")
+        tab.main = tree["frameTree"]["frame"]["id"]
+        tab.frames.add(tab.main)
+        session = tab.session
+        session.on("Page.frameStartedLoading", tab._starts)
+        session.on("Page.frameStoppedLoading", tab._stops)
+        session.on("Page.frameDetached", tab._stops)
+        session.on("Page.frameAttached", tab._attaches)
+        session.on("Page.navigatedWithinDocument", lambda _: activity.begin())
+        session.on("Runtime.executionContextCreated", tab._enters)
+        session.on("Runtime.executionContextDestroyed", tab._leaves)
+        session.on("Runtime.executionContextsCleared", lambda _: tab._leaves({"executionContextUniqueId": tab.world}))
+        page.on("crash", tab._crashes)
+        script = {"source": _SOURCE, "worldName": _WORLD, "runImmediately": True}
+        await asyncio.gather(
+            session.send("Page.enable"),
+            session.send("Runtime.enable"),
+            session.send("Page.addScriptToEvaluateOnNewDocument", script),
+        )
+        return tab
+
+    def _starts(self, event: Mapping[str, Any]) -> None:
+        self.frames.add(event["frameId"])
+        self.loading.add(event["frameId"])
+        self.activity.begin()
+
+    def _stops(self, event: Mapping[str, Any]) -> None:
+        self.loading.discard(event["frameId"])
+        self.activity.changed.set()
+
+    def _attaches(self, event: Mapping[str, Any]) -> None:
+        self.frames.add(event["frameId"])
+        self.activity.changed.set()
+
+    def _enters(self, event: Mapping[str, Any]) -> None:
+        context = event["context"]
+        if context["name"] == _WORLD and context["auxData"]["frameId"] == self.main:
+            self.world = context["uniqueId"]
+            self.activity.changed.set()
+
+    def _leaves(self, event: Mapping[str, Any]) -> None:
+        if event.get("executionContextUniqueId") == self.world:
+            self.world = None
+
+    def _crashes(self, _: object) -> None:
+        self.crashed = True
+        self.activity.begin()
+
+    async def call(self, function: str, *arguments: Any) -> Any:
+        """Calls a function of the script in the page, and gives what it returns as JSON values.
+
+        Raises:
+            Left: The document was left meanwhile.
+            PageError: The tab has crashed.
+            InfrastructureError: The script failed.
+        """
+        from playwright.async_api import Error
+
+        while self.world is None and not self.crashed:
+            self.activity.changed.clear()
+            await self.activity.changed.wait()
+        if self.crashed:
+            raise PageError("the tab has crashed; go to a page or close it")
+        expression = f"agent.{function}({', '.join(map(json.dumps, arguments))})"
+        asked = {"expression": expression, "uniqueContextId": self.world, "awaitPromise": True, "returnByValue": True}
+        try:
+            told = await self.session.send("Runtime.evaluate", asked)
+        except Error as error:
+            if any(sign in error.message for sign in _GONE):
+                raise Left from None
+            raise
+        if "exceptionDetails" in told:
+            raise InfrastructureError(f"reading the page failed: {told['exceptionDetails'].get('exception', {}).get('description', told)}")
+        return told["result"].get("value")

@@ -1,0 +1,25 @@
+"""What the tests of the Chromium engine share."""
+
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from agent_gym.browser.chromium import ChromiumPage
+from tests.browser.toy_site import ORIGIN, Site
+
+Open = Callable[..., ChromiumPage]
+
+
+@pytest.fixture
+def open_page(needs_chromium: None) -> Iterator[Open]:  # noqa: ARG001 - pytest's way to need it
+    """Opens pages, and closes them at the end."""
+    opened: list[ChromiumPage] = []
+
+    def opens(site: Site, start: str = "/", deadline_s: float = 30.0, **files: bytes) -> ChromiumPage:
+        opened.append(ChromiumPage(site, ORIGIN, start=start, files=files, deadline_s=deadline_s))
+        site.asked.clear()
+        return opened[-1]
+
+    yield opens
+    for page in opened:
+        page.close()
