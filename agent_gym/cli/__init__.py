@@ -6,7 +6,7 @@ import gymnasium.error
 import typer
 from rich.markup import escape
 
-from agent_gym.cli import bench, check, demo, episodes, evaluate, play, store, tasks, train
+from agent_gym.cli import bench, check, demo, doctor, episodes, evaluate, play, store, tasks, train
 from agent_gym.cli.output import progress_console
 from agent_gym.errors import AgentGymError
 from agent_gym.registry import IDS
@@ -30,6 +30,7 @@ app.add_typer(tasks.app, name="tasks")
 app.add_typer(episodes.app, name="episodes")
 app.add_typer(store.app, name="store")
 app.add_typer(check.app, name="check")
+app.add_typer(doctor.app, name="doctor")
 
 
 def main() -> None:
