@@ -2,6 +2,7 @@
 
 import os
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -44,7 +45,7 @@ def test_python_blocks(code: str, expected: str | None, tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("line", CONSOLE)
 def test_console_lines(line: str, tmp_path: Path) -> None:
-    command, *arguments = line.split()
+    command, *arguments = shlex.split(line)
     assert command == "agent-gym"
     environment = {**os.environ, "AGENT_GYM_STORE": str(tmp_path / "store")}
     done = subprocess.run(

@@ -33,7 +33,7 @@ import orjson
 from agent_gym.errors import StoreError
 from agent_gym.trajectories.blobs import Blobs
 from agent_gym.trajectories.log import DamagedLog, LogWriter, store_error
-from agent_gym.trajectories.manifest import FILE_TABLES, Manifest, kept
+from agent_gym.trajectories.manifest import FILE_TABLES, Manifest
 from agent_gym.trajectories.recorder import Recorder
 from agent_gym.trajectories.rows import now_us
 from agent_gym.trajectories.versions import versions
@@ -218,25 +218,10 @@ class TrajectoryStore:
         Raises:
             StoreError: The store cannot be read.
         """
-        rows = {table: row["n"] for table in FILE_TABLES for row in self.sql(f"SELECT count(*) AS n FROM {table}")}  # which seals first
-        files = {table: kept(self.path, table) for table in FILE_TABLES}
-        sizes = {
-            table: {
-                "rows": rows[table],
-                "files": len(listed),
-                "bytes": sum(file.path.stat().st_size for file in listed if file.path.exists()),
-            }
-            for table, listed in files.items()
-        }
-        blobs, logs = ([path.stat().st_size for path in self.path.glob(pattern)] for pattern in ("blobs/??/[!.]*", "wal/*/*.jsonl"))
-        total = sum(one["bytes"] for one in sizes.values()) + sum(blobs)
-        return {
-            "runs": len(self.runs()),
-            "tables": sizes,
-            "blobs": {"files": len(blobs), "bytes": sum(blobs)},
-            "open_logs": {"files": len(logs), "bytes": sum(logs)},
-            "bytes_per_step": total / rows["steps"] if rows["steps"] else None,
-        }
+        from agent_gym.trajectories.stats import stats
+
+        rows = {table: self.sql(f"SELECT count(*) AS n FROM {table}")[0]["n"] for table in FILE_TABLES}
+        return {"runs": len(self.runs()), **stats(self.path, rows)}
 
     def add_event(
         self,
