@@ -88,7 +88,7 @@ def query_episodes(
     elif form == "csv":
         _csv(rows)
     elif sql:
-        columns = list(rows[0]) if rows else []
+        columns = list(rows[0]) if rows else ["no rows"]
         table(f"{len(rows)} rows", columns, [[_cell(row[column]) for column in columns] for row in rows])
     else:
         _list(f"{len(rows)} episodes in {store}" + (", the newest" if len(rows) == limit else ""), rows)
