@@ -191,6 +191,28 @@ def test_nothing_is_left_for_the_next_episode() -> None:
 
 
 @pytest.mark.usefixtures("needs_sandbox")
+def test_what_is_not_listed_is_counted() -> None:
+    env = code(split="train")
+    env.reset(seed=0)
+    env.step({"name": "write_file", "arguments": {"path": "many.py", "content": "for i in range(700): open(f'{i:03}', 'w').close()"}})
+    view = env.step("run_python('many.py')")[0]
+    assert "and 502 more" in view["text"]
+    assert (len(view["data"]["view"]["files"]), view["data"]["view"]["more_files"]) == (200, 502)
+    listed = env.step("list_files()")[0]["data"]["last"]["result"]
+    assert (len(listed["paths"]), listed["more"]) == (500, 202)
+
+
+@pytest.mark.usefixtures("needs_sandbox")
+def test_the_digest_tells_whether_a_program_was_run() -> None:
+    env = code(split="train").rich.unwrapped
+    env.reset(seed=0)
+    before = env.session.digest()
+    env.step("run_python('solution.py')")
+    assert env.session.digest() != before
+    assert env.session.changes() == []
+
+
+@pytest.mark.usefixtures("needs_sandbox")
 @pytest.mark.parametrize("split", ["train", "validation", "test"])
 def test_the_oracle_solves_every_function_and_doing_nothing_none(split: str) -> None:
     env = code(split=split)
@@ -234,7 +256,7 @@ def test_removing_the_solution_fails(tmp_path: Path) -> None:
 
 
 def test_without_user_namespaces_one_line_names_the_remedy_and_nothing_counts_as_the_agents(monkeypatch: pytest.MonkeyPatch) -> None:
-    def blocked(warm: bool) -> None:
+    def blocked(**_: object) -> None:
         raise SandboxUnavailable("user_namespaces", "setting up uid map: Permission denied", "allow them with sysctl")
 
     env = code(split="train")

@@ -286,3 +286,14 @@ def test_each_process_starts_anew(value: Any, start: Start) -> None:
     for _ in range(2):
         with start(program, limits=QUICK) as candidate:
             assert candidate.call("f", (value,)).value == [True, value]
+
+
+@pytest.mark.parametrize("path", ["../up", "/abs", "a//b", ""])
+def test_files_with_paths_that_are_not_plain_are_refused(start: Start, path: str) -> None:
+    with pytest.raises(ValueError, match="path"):
+        start("", files={path: b""})
+
+
+def test_text_that_starts_with_a_byte_order_mark_is_read_as_python_reads_it(start: Start) -> None:
+    with start("\ufeffdef f(): return 1", limits=QUICK) as candidate:
+        assert candidate.call("f").value == 1

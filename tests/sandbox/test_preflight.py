@@ -1,5 +1,6 @@
 """Where the sandbox cannot run, it says why and what to do; nothing weaker is used instead."""
 
+import contextlib
 import platform
 import resource
 import sys
@@ -10,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from agent_gym.errors import InfrastructureError, SandboxUnavailable
-from agent_gym.sandbox import CandidateProcess, Sandbox, available, machine, preflight
+from agent_gym.sandbox import CandidateProcess, Sandbox, SandboxPool, available, machine, preflight, warm
 from agent_gym.sandbox.machine import find_machine
 from agent_gym.sandbox.preflight import self_test
 
@@ -33,7 +34,7 @@ def test_it_is_tried_once_and_then_remembered() -> None:
 def refusal() -> SandboxUnavailable:
     with pytest.raises(SandboxUnavailable) as caught:
         preflight()
-    for use in (Sandbox, lambda: CandidateProcess("")):
+    for use in (Sandbox, lambda: CandidateProcess(""), SandboxPool().acquire, SandboxPool().prewarm):
         with pytest.raises(SandboxUnavailable):
             use()
     again = available()  # what an unexplained failure says may differ from one time to the next
@@ -93,6 +94,19 @@ def test_a_probe_that_does_not_hold_is_named(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(machine, "bpf", lambda _: allow_all)
     find_machine.cache_clear()
     assert refusal().probe == "system_calls"
+    in_a_warm_one = available(warm=True)
+    assert in_a_warm_one is not None
+    assert in_a_warm_one.probe == "system_calls"
+
+
+@pytest.mark.usefixtures("needs_sandbox")
+def test_where_namespaces_cannot_be_nested_a_warm_sandbox_says_so_and_nothing_weaker_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(warm, "_CAPABILITIES", ())
+    with pytest.raises(SandboxUnavailable, match="Operation not permitted") as caught:
+        SandboxPool().acquire()
+    assert caught.value.probe == "nested_namespaces"
+    assert "seccomp=unconfined" in caught.value.remedy
+    assert available() is None
 
 
 @pytest.mark.usefixtures("needs_sandbox")
@@ -114,6 +128,25 @@ def test_a_failure_of_the_moment_is_not_remembered_and_is_no_raw_os_error() -> N
                 for use in (lambda: sandbox.run(["true"]), lambda: CandidateProcess("")):
                     with pytest.raises(InfrastructureError):
                         use()
+            finally:
+                resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+            assert sandbox.run(["true"]).ok
+        assert len([*Path("/proc/self/fd").iterdir()]) == used
+
+
+@pytest.mark.usefixtures("needs_sandbox")
+def test_a_warm_sandbox_too_survives_a_lack_of_descriptors() -> None:
+    with SandboxPool(1) as pool, pool.acquire() as sandbox:
+        assert sandbox.run(["true"]).ok
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        used = len([*Path("/proc/self/fd").iterdir()])
+        for room in (0, 2, 4, 5, 8):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (used + room, hard))
+            try:
+                with contextlib.suppress(InfrastructureError):
+                    sandbox.run(["true"])
+                with contextlib.suppress(InfrastructureError):
+                    sandbox.reset()
             finally:
                 resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
             assert sandbox.run(["true"]).ok
