@@ -277,10 +277,10 @@ class ChromiumPage(Page):
                 tabs=tuple(
                     {
                         "title": short(self._mirror_of(main).document.title, _MAX_TAB),
-                        "url": short(self._mirror_of(main).url, _MAX_TAB),
+                        "url": short(url, _MAX_TAB),
                         "active": main == self._read["main"],
                     }
-                    for main in self._read["tabs"]
+                    for main, url in self._read["tabs"].items()
                 ),
                 outline=shown.outline,
                 elements=shown.elements,
@@ -290,6 +290,11 @@ class ChromiumPage(Page):
                 notes=(*document.notes, shown.note) if shown.note else document.notes,
             )
         return self._snapshot
+
+    def probes(self) -> dict[str, Any]:
+        """What a leak check looks at: all that a browser keeps, by channel, as JSON values."""
+        told: dict[str, Any] = self._wait(self._episode.probes())
+        return {**told, "downloads": list(self.downloads)}
 
     def interrupt(self) -> None:
         """Stops waiting for an action. May be called from any thread, at any time."""

@@ -2,13 +2,16 @@
 
 import asyncio
 from collections.abc import Callable, Coroutine, Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from agent_gym.browser.chromium.host import Host, Place
 from agent_gym.browser.chromium.serving import Answer
-from agent_gym.browser.chromium.tab import Left, Tab
+from agent_gym.browser.chromium.tab import Closed, Left, Tab
 from agent_gym.browser.inprocess.site import BLANK
+from agent_gym.browser.inprocess.tabs import MAX_TABS
 from agent_gym.browser.page import Blocked, NoSuchElement, PageError
+from agent_gym.errors import InfrastructureError
 
 if TYPE_CHECKING:
     from playwright.async_api import Dialog, Page
@@ -17,6 +20,8 @@ __all__ = ["Episode"]
 
 _ROUNDS = 40
 """How often a page is looked at again, since something has begun meanwhile."""
+_LATE_S = 2.0
+"""How long what the browser tells of a tab may come after what it was told for."""
 _TICK_MS = 500
 """What the page's clock advances by with every action."""
 _RANDOM = """{
@@ -41,17 +46,20 @@ class Episode:
     Attributes:
         tabs: The open tabs.
         active: Which of them is shown.
+        pressed: The keys and buttons that are held down.
         dialog: The dialog that is open, which stops its page; None if there is none.
     """
 
     def __init__(self, host: Host, place: Place, hand: Callable[[Mapping[str, Any]], None]) -> None:
         self.tabs = [place.tab]
         self.active = 0
+        self.pressed: set[str] = set()
         self.dialog: Dialog | None = None
         self._host = host
         self._place = place
         self._hand = hand
         self._activity = place.activity
+        self._coming = 0  # tabs that open
         self._asked = asyncio.Event()  # a dialog was opened
         self._held: asyncio.Future[Any] | None = None  # what the dialog keeps from ending
         place.take = self._take
@@ -74,8 +82,14 @@ class Episode:
         self._activity.pending += 1
         if event.get("resourceType") == "Document":
             self._activity.opening.add(event["frameId"])
+            self._host.loop.call_later(_LATE_S, self._forget, event["frameId"])
         self._activity.begin()
         self._hand(event)
+
+    def _forget(self, frame: str) -> None:
+        """Waits no longer for the tab of a frame: it was closed before it was there."""
+        self._activity.opening.discard(frame)
+        self._activity.changed.set()
 
     async def respond(self, event: Mapping[str, Any], answer: Answer | None) -> None:
         """Answers a request."""
@@ -86,13 +100,20 @@ class Episode:
             self._activity.changed.set()
 
     def _opens(self, page: "Page") -> None:
+        if len(self.tabs) + self._coming >= MAX_TABS:
+            self._host.spawn(page.close())
+            return
+        self._coming += 1
         self._activity.pending += 1
         self._activity.begin()
         self._host.spawn(self._opened(page))
 
     async def _opened(self, page: "Page") -> None:
         try:
-            tab = await Tab.attach(page, self._activity)
+            try:
+                tab = await Tab.attach(page, self._activity)
+            finally:
+                self._coming -= 1
             self._watch(tab)
             self.tabs.append(tab)
             self.active = len(self.tabs) - 1
@@ -139,71 +160,89 @@ class Episode:
             raise Blocked(f"a {self.dialog.type} dialog is open: accept_dialog or dismiss_dialog first")
         try:
             await self._unless_dialog(action)
+        except Closed:
+            pass  # by itself
         except Left:
             raise NoSuchElement("stale: the page was left") from None
-        await self._settle()
+        await self._rest("frame")
         if self.dialog is None:
-            await self._unless_dialog(self.tab.page.clock.run_for(_TICK_MS))
-            await self._settle()
-        return await self.read()
+            with suppress(Closed):
+                await self._unless_dialog(self.tab.page.clock.run_for(_TICK_MS))
+        told: dict[str, Any] = {"page": await self._rest("look"), "dialog": None}
+        if told["page"] is not None:
+            told["page"]["world"] = self.tab.world
+        elif self.dialog is not None:
+            told["dialog"] = {"type": self.dialog.type, "message": self.dialog.message, "value": self.dialog.default_value}
+        return {**told, "main": self.tab.main, "tabs": {tab.main: tab.page.url for tab in self.tabs}}
 
-    async def read(self) -> dict[str, Any]:
-        """What is shown: of the page what its script tells, of the tabs titles and URLs."""
-        told: dict[str, Any] = {"main": self.tab.main, "dialog": None, "page": None, "tabs": [tab.main for tab in self.tabs]}
-        for _ in range(_ROUNDS):
-            if self.dialog is not None:
-                told["dialog"] = {"type": self.dialog.type, "message": self.dialog.message, "value": self.dialog.default_value}
-                return told
-            try:
-                told["page"] = await self._unless_dialog(self.tab.call("read"))
-            except Left:
-                await self._settle()
-                continue
-            if told["page"] is not None:
-                told["page"]["world"] = self.tab.world
-                return told
-        raise PageError("the page does not come to rest")
+    async def _ended(self, tab: Tab) -> bool:
+        """Whether a tab was closed by what was done in it, which the browser may tell a little later."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_LATE_S):
+                while tab in self.tabs:
+                    self._activity.changed.clear()
+                    await self._activity.changed.wait()
+        return tab not in self.tabs
 
     async def _unless_dialog(self, work: Coroutine[Any, Any, Any]) -> Any:
-        """What work gives; None if a dialog opens before it ends, which it then goes on behind."""
-        task = asyncio.ensure_future(work)
-        asked = asyncio.ensure_future(self._asked.wait())
-        try:
-            await asyncio.wait((task, asked), return_when=asyncio.FIRST_COMPLETED)
-            if task.done():
-                return task.result()
-            self._held = task
-            task.add_done_callback(lambda done: done.cancelled() or done.exception())
-            return None
-        except asyncio.CancelledError:
-            task.cancel()
-            raise
-        finally:
-            asked.cancel()
+        """What work gives; None if a dialog opens before it ends, which it then goes on behind.
 
-    async def _settle(self) -> None:
-        """Waits for quiet: no request, no page on its way, one frame drawn without anything new."""
+        Raises:
+            Closed: The tab was closed meanwhile.
+            InfrastructureError: A tab has crashed meanwhile.
+        """
+        from playwright.async_api import Error
+
+        tab = self.tab
+        task, asked, crashed = map(asyncio.ensure_future, (work, self._asked.wait(), self._activity.crashed.wait()))
+        try:
+            await asyncio.wait((task, asked, crashed), return_when=asyncio.FIRST_COMPLETED)
+            if crashed.done():
+                raise InfrastructureError("a tab has crashed")
+            if task.done():
+                try:
+                    return task.result()
+                except Error:
+                    if await self._ended(tab):
+                        raise Closed from None
+                    raise
+            self._held, task = task, asked
+            self._held.add_done_callback(lambda done: done.cancelled() or done.exception())
+            return None
+        finally:
+            for each in (task, asked, crashed):
+                each.cancel()
+
+    async def _rest(self, function: str) -> Any:
+        """Waits for quiet: no request, no page on its way, one frame drawn without anything new.
+
+        Args:
+            function: Of the script: what waits for the frame.
+
+        Returns:
+            What that gave in the end; None if a dialog is open.
+        """
+        given: dict[str, Any] | None = None
         for _ in range(_ROUNDS):
             while self._busy() and self.dialog is None:
                 self._activity.changed.clear()
                 await self._activity.changed.wait()
-            if self.dialog is not None:
-                return
             if not self.tabs:
                 self.tabs.append(await self._blank())
                 self.active = 0
             begun = self._activity.begun
             try:
-                complete = await self._unless_dialog(self.tab.call("frame"))
+                given = None if self.dialog is not None else await self._unless_dialog(self.tab.call(function))
             except Left:
                 continue
-            if begun == self._activity.begun and not self._busy() and complete:
-                return
+            if given is None or (begun == self._activity.begun and not self._busy() and given["complete"]):
+                break
+        return given if self.dialog is None else None
 
     def _busy(self) -> bool:
         known = {frame for tab in self.tabs for frame in tab.frames}
         self._activity.opening -= known
-        return self._activity.pending > 0 or bool(self._activity.opening) or any(tab.loading for tab in self.tabs if not tab.crashed)
+        return self._activity.pending > 0 or bool(self._activity.opening) or any(tab.loading for tab in self.tabs)
 
     async def _blank(self) -> Tab:
         self._place.context.remove_listener("page", self._opens)
@@ -214,11 +253,21 @@ class Episode:
         self._watch(tab)
         return tab
 
+    async def probes(self) -> dict[str, Any]:
+        """What could be left over from an earlier episode, by channel."""
+        context = self._place.context
+        await context.grant_permissions(["clipboard-read"])
+        told = {"cookies": [dict(cookie) for cookie in await context.cookies()], **await self.tab.call("probes")}
+        await context.clear_permissions()
+        told["tabs"] = [tab.page.url for tab in self.tabs]
+        told["dialog"] = None if self.dialog is None else self.dialog.type
+        told["pressed"] = sorted(self.pressed)
+        return told
+
     # --- Navigation and tabs ---
 
     async def goto(self, url: str) -> None:
         """Loads a URL."""
-        self.tab.crashed = False
         await self.tab.session.send("Page.navigate", {"url": url})
 
     async def step(self, by: int) -> None:

@@ -243,7 +243,31 @@ globalThis.agent ??= (() => {
   }
 
   // After one frame and whatever was due before it.
-  const frame = () => new Promise(done => requestAnimationFrame(() => setTimeout(() => done(document.readyState === "complete"))));
+  const frame = () => new Promise(done => requestAnimationFrame(() => setTimeout(() => done({complete: document.readyState === "complete"}))));
+  const look = async () => ({...await frame(), ...read()});
 
-  return {read, point, press, focus, assign, select, upload, frame};
+  // --- What an episode could leave behind ---
+
+  async function tried(get) {
+    try { return await Promise.race([get(), new Promise(done => setTimeout(() => done(null), 500))]); } catch { return null; }
+  }
+
+  async function probes() {
+    const permissions = {};
+    for (const name of ["geolocation", "notifications", "camera", "microphone"]) {
+      permissions[name] = await tried(async () => (await navigator.permissions.query({name})).state);
+    }
+    return {
+      local_storage: await tried(() => ({...localStorage})),
+      session_storage: await tried(() => ({...sessionStorage})),
+      indexed_db: await tried(async () => (await indexedDB.databases()).map(database => database.name)),
+      caches: await tried(() => caches.keys()),
+      service_workers: await tried(async () => (await navigator.serviceWorker.getRegistrations()).map(each => each.scope)),
+      clipboard: await tried(() => navigator.clipboard.readText()),
+      history: history.length, window_name: window.name, permissions,
+      scroll: [scrollX, scrollY], focus: focused()?.localName ?? null,
+    };
+  }
+
+  return {look, point, press, focus, assign, select, upload, frame, probes};
 })();

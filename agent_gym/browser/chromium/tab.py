@@ -6,13 +6,12 @@ from collections.abc import Mapping
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
-from agent_gym.browser.page import PageError
 from agent_gym.errors import InfrastructureError
 
 if TYPE_CHECKING:
     from playwright.async_api import CDPSession, Page
 
-__all__ = ["Activity", "Left", "Tab"]
+__all__ = ["Activity", "Closed", "Left", "Tab"]
 
 _WORLD = "agent-gym"
 _GONE = ("navigated", "destroyed", "Cannot find context", "uniqueContextId not found")
@@ -23,6 +22,10 @@ class Left(Exception):
     """The document was left while it was asked something."""
 
 
+class Closed(Left):
+    """The whole tab was."""
+
+
 class Activity:
     """What is under way in an episode's tabs.
 
@@ -31,6 +34,7 @@ class Activity:
         pending: Requests that are not answered yet.
         opening: Frames that asked for a page and belong to no tab that is known.
         changed: Set whenever something begins or ends.
+        crashed: Set when a tab's process has died.
     """
 
     def __init__(self) -> None:
@@ -38,6 +42,7 @@ class Activity:
         self.pending = 0
         self.opening: set[str] = set()
         self.changed = asyncio.Event()
+        self.crashed = asyncio.Event()
 
     def begin(self) -> None:
         """Something has begun."""
@@ -56,7 +61,6 @@ class Tab:
         world: The id of the script's world in the document that is shown; None between two documents.
         loading: The frames that load.
         frames: The frames it has or had.
-        crashed: Whether its process has died.
     """
 
     def __init__(self, page: "Page", session: "CDPSession", activity: Activity) -> None:
@@ -67,7 +71,6 @@ class Tab:
         self.world: str | None = None
         self.loading: set[str] = set()
         self.frames: set[str] = set()
-        self.crashed = False
 
     @classmethod
     async def attach(cls, page: "Page", activity: Activity) -> "Tab":
@@ -118,24 +121,20 @@ class Tab:
             self.world = None
 
     def _crashes(self, _: object) -> None:
-        self.crashed = True
-        self.activity.begin()
+        self.activity.crashed.set()
 
     async def call(self, function: str, *arguments: Any) -> Any:
         """Calls a function of the script in the page, and gives what it returns as JSON values.
 
         Raises:
             Left: The document was left meanwhile.
-            PageError: The tab has crashed.
             InfrastructureError: The script failed.
         """
         from playwright.async_api import Error
 
-        while self.world is None and not self.crashed:
+        while self.world is None:
             self.activity.changed.clear()
             await self.activity.changed.wait()
-        if self.crashed:
-            raise PageError("the tab has crashed; go to a page or close it")
         expression = f"agent.{function}({', '.join(map(json.dumps, arguments))})"
         asked = {"expression": expression, "uniqueContextId": self.world, "awaitPromise": True, "returnByValue": True}
         try:

@@ -291,7 +291,7 @@ class InProcessPage(Page):
             tab.move_within(request.url)
             self._show(tab)
         elif loaded := self._fetch(request, save):
-            tab.visit(*loaded)
+            tab.visit(*loaded, again=request.method == "GET" and request.url == tab.url)
             self._show(tab)
 
     def _step(self, by: int) -> None:

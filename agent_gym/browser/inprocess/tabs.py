@@ -59,9 +59,9 @@ class Tab:
         """Whether a URL is a place within the document that is shown."""
         return "#" in url and url.partition("#")[0] == self.url.partition("#")[0]
 
-    def visit(self, url: str, document: Document) -> None:
-        """Goes to a document; the same URL takes the place of the entry, and so does the first page in a new tab."""
-        replaces = (url == self.url and not document.posted) or (self.url == BLANK and len(self.entries) == 1)
+    def visit(self, url: str, document: Document, again: bool = False) -> None:
+        """Goes to a document; it takes the place of the entry if its URL was asked for again, and so does the first page in a new tab."""
+        replaces = again or (self.url == BLANK and len(self.entries) == 1)
         self._leave()
         self._push(url, Visit(document), replaces)
 
