@@ -1,5 +1,6 @@
 """Isolated execution: an episode's workspace, programs run in it under limits, and calls to functions that nobody trusts."""
 
+from agent_gym.errors import SandboxUnavailable
 from agent_gym.sandbox.calls import CandidateError, CandidateProcess, Reply
 from agent_gym.sandbox.codec import CodecError
 from agent_gym.sandbox.execution import ExecResult
@@ -20,6 +21,7 @@ __all__ = [
     "Reply",
     "Sandbox",
     "SandboxPool",
+    "SandboxUnavailable",
     "available",
     "default_pool",
     "grade_with_check",

@@ -169,7 +169,7 @@ class CandidateProcess:
         program: Python source; bytes are decoded as Python decodes a source file. Its ``__name__`` is ``solution``.
         files: Modules it may import: relative paths and contents.
         limits: Of the process's whole life, all calls together; waiting between calls counts as elapsed time.
-        place: Where; without one, in a sandbox of its own. See ``SandboxPool.place``.
+        place: Where; without one, in a sandbox of its own. See ``SandboxPool.lease``.
 
     Raises:
         ValueError: A file's path is not a plain relative one, or they are too large.

@@ -18,7 +18,7 @@ __all__ = ["available", "preflight", "self_test"]
 # What process 1's or bwrap's last words tell about the machine → probe, remedy.
 _HINTS = (
     (
-        ("clone:", "ns_last_pid", "capset:", "bounding set:"),
+        ("clone:", "capset:", "bounding set:"),
         "nested_namespaces",
         "allow namespaces inside namespaces: in Docker `--security-opt seccomp=unconfined`, elsewhere `sysctl user.max_pid_namespaces`",
     ),

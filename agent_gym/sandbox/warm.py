@@ -137,7 +137,9 @@ class Box:
 
     def forget(self) -> None:
         """In a fork of the process that started it: lets go of it, and leaves it alone."""
-        self._process.returncode = 0
+        self._process.returncode = 0  # not this process's child: nothing to wait for
+        if self._process.stderr:
+            self._process.stderr.close()
         self._end()
 
     def failure(self, what: str) -> InfrastructureError:

@@ -147,8 +147,11 @@ class Episode:
             for path, size in sizes.items():
                 self._renew(path, size)
             unpack_files(job.files)
-            with open("/proc/sys/kernel/ns_last_pid", "w") as file:
-                file.write("1")  # so that equal runs are equal in their process ids too
+            try:
+                with open("/proc/sys/kernel/ns_last_pid", "w") as file:
+                    file.write("1")  # so that equal runs are equal in their process ids too
+            except OSError:
+                pass  # a kernel without CONFIG_CHECKPOINT_RESTORE
         if job.program:
             directory = os.path.dirname(_PROGRAM)  # noqa: PTH120
             self._renew(directory, len(job.program) + 8192)
@@ -182,12 +185,13 @@ def settle(argv: list[str]) -> tuple[types.ModuleType, set[str]]:
     for descriptor, name, mode in ((0, "stdin", "r"), (1, "stdout", "w"), (2, "stderr", "w")):
         old = getattr(sys, name)
         stream = open(descriptor, mode, encoding=old.encoding, errors=old.errors, closefd=False)  # noqa: SIM115
+        stream.buffer.raw.name = f"<{name}>"  # type: ignore[attr-defined]
         stream.reconfigure(line_buffering=descriptor == 2)  # type: ignore[attr-defined]
         setattr(sys, name, stream)
         setattr(sys, f"__{name}__", stream)
     loaded = set(sys.modules) - {"__main__"}
     main_module = types.ModuleType("__main__")
-    main_module.__dict__.update(__file__=argv[0], __builtins__=__builtins__, __cached__=None)
+    main_module.__dict__.update(__file__=argv[0], __builtins__=__builtins__, __cached__=None, __annotations__={})
     sys.modules["__main__"] = main_module
     return main_module, loaded
 
@@ -212,13 +216,17 @@ def finish(status: int, loaded: set[str]) -> None:
         sys.modules["threading"]._shutdown()
     atexit._run_exitfuncs()
     for name in [name for name in sys.modules if name not in loaded]:  # open files are flushed so, and what has a __del__ hears of it
-        getattr(sys.modules[name], "__dict__", {}).clear()
+        module = sys.modules[name]
+        if not str(getattr(module, "__file__", sys.prefix)).startswith(sys.prefix):
+            module.__dict__.clear()
     gc.collect()
-    try:
-        for stream in streams:
-            stream.flush()
-    except (OSError, ValueError):
-        status = 120
+    for stream in streams:
+        try:
+            if not stream.closed:
+                stream.flush()
+        except (OSError, ValueError) as error:
+            print(f"Exception ignored in: {stream!r}\n{type(error).__name__}: {error}", file=sys.stderr)
+            status = 120
     if status < 0:
         signal.signal(-status, signal.SIG_DFL)
         kill(os.getpid(), -status)
