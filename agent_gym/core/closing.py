@@ -4,10 +4,12 @@ from collections.abc import Sequence
 
 from agent_gym.core.tool import ToolSpec
 
-__all__ = ["CLOSING", "closing_tools"]
+__all__ = ["CLOSING", "OWN", "closing_tools"]
 
 CLOSING = ("finish", "refuse", "hand_over")
 """The names of the closing tools."""
+OWN = (*CLOSING, "wait")
+"""The names of the tools that every environment has of itself; no call of them says anything about a domain's tools."""
 
 _HAND_OVER_REASONS = ("missing_information", "missing_permission", "beyond_the_tools")
 

@@ -3,7 +3,7 @@
 from datetime import UTC, datetime
 from typing import Any
 
-from agent_gym.core.closing import CLOSING
+from agent_gym.core.closing import OWN
 from agent_gym.core.tool import CALL_FAILED
 
 __all__ = ["OUTCOMES", "Episode", "time_of"]
@@ -70,7 +70,7 @@ class Episode:
             counts["n_retries"] += len(calls) - 1
             counts["n_faults"] += sum("fault" in call for call in calls)
             self._spent["tool_us"] += sum(call["dur_us"] for call in calls)
-            if calls[-1]["tool"] not in CLOSING:
+            if calls[-1]["tool"] not in OWN:
                 counts["n_tool_calls"] += 1
                 counts["n_tool_failures"] += calls[-1]["status"] in CALL_FAILED
         if step["reward"] is None:
