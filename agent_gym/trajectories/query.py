@@ -1,5 +1,7 @@
 """Questions to a store, in SQL: views over its Parquet files, answered by DuckDB as plain rows."""
 
+import functools
+import os
 import warnings
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -81,15 +83,21 @@ def source(connection: duckdb.DuckDBPyConnection, table: str, parts: Iterable[Pa
 
 
 def _answer(sql: str, parameters: Sequence[Any], parts: dict[str, list[Path]]) -> list[dict[str, Any]]:
-    with duckdb.connect() as connection:
+    with _engine(os.getpid()).cursor() as connection:
         connection.execute("SET TimeZone = 'UTC'")
         for table, paths in parts.items():
             times = ", ".join(f"CAST({one.name} AS TIMESTAMP) AS {one.name}" for one in TABLES[table] if pa.types.is_timestamp(one.type))
             shown = f"* REPLACE ({times})" if times else "*"
-            connection.execute(f"CREATE VIEW {table} AS SELECT {shown} FROM {source(connection, table, paths)}")
+            connection.execute(f"CREATE TEMP VIEW {table} AS SELECT {shown} FROM {source(connection, table, paths)}")
         answer = connection.execute(sql, list(parameters))
         names = [column[0] for column in answer.description or ()]
         return [dict(zip(names, row, strict=True)) for row in answer.fetchall()]
+
+
+@functools.cache
+def _engine(pid: int) -> duckdb.DuckDBPyConnection:  # noqa: ARG001 - a forked child needs one of its own
+    """DuckDB itself, which takes longer to start than most answers take. Views belong to a cursor; no file is kept in memory."""
+    return duckdb.connect(config={"enable_external_file_cache": "false"})
 
 
 def _unreadable(path: Path) -> str:

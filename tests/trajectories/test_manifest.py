@@ -51,6 +51,7 @@ def moments(store: TrajectoryStore, tmp_path: Path, monkeypatch: pytest.MonkeyPa
     return copies
 
 
+@pytest.mark.slow
 def test_a_death_while_sealing(store: TrajectoryStore, moments: list[TrajectoryStore]) -> None:
     record(store)
     assert store.seal() == 2
@@ -64,6 +65,7 @@ def test_a_death_while_sealing(store: TrajectoryStore, moments: list[TrajectoryS
         assert list(left.path.glob("wal/*/*")) == []
 
 
+@pytest.mark.slow
 def test_a_death_while_compacting(store: TrajectoryStore, moments: list[TrajectoryStore]) -> None:
     run_id = record(store)
     for _ in range(3):
