@@ -1,12 +1,22 @@
-"""How fast web tasks are: steps and resets of ``AgentBase/WebTask-v0`` in one process, on one core, pages run in process."""
+"""How fast web tasks are: steps and resets of ``AgentBase/WebTask-v0``, on pages that run in process and in Chromium."""
 
+import statistics
+import time
 from collections.abc import Callable
+from typing import Any
 
-from agent_gym.bench.playing import one_core, oracle_episodes, play
+import gymnasium
+
+from agent_gym.bench.playing import Episodes, one_core, oracle_episodes, play
+from agent_gym.browser.chromium.executable import available
 
 __all__ = ["measure"]
 
 _ID = "agent_gym:AgentBase/WebTask-v0"
+_EPISODES = 20
+"""That are played in the browser; the first quarter warms up and does not count."""
+_PAUSE_S = 0.2
+"""Between two of them, in which the next context gets ready, as it does while a policy thinks."""
 
 
 def measure(progress: Callable[[str], None]) -> dict[str, float]:
@@ -15,7 +25,8 @@ def measure(progress: Callable[[str], None]) -> dict[str, float]:
     Returns:
         ``web_inprocess_steps_per_s`` (rich observations, tool calls) and ``web_inprocess_steps_per_s_array`` (arrays,
         candidates), both of `step` alone; ``web_inprocess_reset_ms`` of the text interface, with warm caches. Medians of rounds
-        over the same episodes.
+        over the same episodes. Where there is a browser, medians of ``web_chromium_step_text_ms``,
+        ``web_chromium_step_screenshot_ms`` (text and picture) and ``web_chromium_reset_ms``, all cores in use.
     """
     with one_core():
         progress("recording the oracle's episodes")
@@ -24,8 +35,37 @@ def measure(progress: Callable[[str], None]) -> dict[str, float]:
         steps, reset = play(_ID, "text", episodes)
         progress("array interface")
         steps_array, _ = play(_ID, "array", episodes)
-    return {
+    metrics = {
         "web_inprocess_steps_per_s": steps,
         "web_inprocess_steps_per_s_array": steps_array,
         "web_inprocess_reset_ms": reset,
     }
+    if (missing := available()) is not None:
+        progress(f"without Chromium: {missing}")
+        return metrics
+    progress("Chromium, text")
+    metrics["web_chromium_step_text_ms"], metrics["web_chromium_reset_ms"] = _in_browser(episodes[:_EPISODES], "text")
+    progress("Chromium, screenshots")
+    metrics["web_chromium_step_screenshot_ms"], _ = _in_browser(episodes[:_EPISODES], "both")
+    return metrics
+
+
+def _in_browser(episodes: Episodes, observation: str) -> tuple[float, float]:
+    """Milliseconds a step and a reset take in Chromium, medians."""
+    env: Any = gymnasium.make(_ID, interface="text", disable_env_checker=True, engine="chromium", observation=observation)
+    steps: list[float] = []
+    resets: list[float] = []
+    for at, (task_id, calls) in enumerate(episodes):
+        time.sleep(_PAUSE_S)
+        started = time.perf_counter()
+        env.reset(seed=0, options={"task_id": task_id})
+        resets.append(time.perf_counter() - started)
+        for call in calls[:-1]:  # the last one closes the episode
+            started = time.perf_counter()
+            env.step(call)
+            steps.append(time.perf_counter() - started)
+        if at == len(episodes) // 4:
+            steps.clear()
+            resets.clear()
+    env.close()
+    return 1_000 * statistics.median(steps), 1_000 * statistics.median(resets)

@@ -4,8 +4,11 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import ClassVar
 
+import numpy as np
+from numpy.typing import NDArray
+
 from agent_gym.browser.snapshot import PageSnapshot
-from agent_gym.errors import AgentGymError
+from agent_gym.errors import AgentGymError, ConfigurationError
 
 __all__ = ["Blocked", "NoSuchElement", "NotAllowed", "Page", "PageError"]
 
@@ -119,6 +122,14 @@ class Page(ABC):
     @abstractmethod
     def snapshot(self) -> PageSnapshot:
         """What can be seen now. Asking twice gives the same."""
+
+    def picture(self) -> NDArray[np.uint8]:
+        """What the window shows, with the elements' numbers in it: ``uint8[H, W, 3]``.
+
+        Raises:
+            ConfigurationError: This engine draws nothing.
+        """
+        raise ConfigurationError("this engine shows no pictures; use engine='chromium'")
 
     @abstractmethod
     def interrupt(self) -> None:

@@ -2,13 +2,16 @@
 
 import importlib
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
+
+import numpy as np
+from gymnasium.spaces import Box, Dict
 
 from agent_gym import browser
 from agent_gym.agent_env import AgentEnv
 from agent_gym.core import Session, Snapshot, Task, ToolCall
 from agent_gym.envs.web_task.oracle import next_action
-from agent_gym.envs.web_task.session import ENGINES, WebSession
+from agent_gym.envs.web_task.session import ENGINES, OBSERVATIONS, SIZE, WebSession
 from agent_gym.envs.web_task.tools import REPORT_INFEASIBLE, browser_tools
 from agent_gym.envs.worlds import load_worlds
 from agent_gym.errors import ConfigurationError, unknown
@@ -71,15 +74,23 @@ class WebTask(AgentEnv):
     Args:
         worlds: Names of worlds; all that have a site by default.
         engine: What runs the pages: ``"inprocess"``, or ``"chromium"`` (extra ``browser``).
+        observation: How pages are shown: ``"text"``; or, in Chromium, ``"image"`` (a screenshot of 720 by 1280 pixels in which the
+            elements' numbers are drawn, and no outline), or ``"both"``.
         **keywords: Those of `AgentEnv`.
     """
 
     version: ClassVar[str] = "1"
 
-    def __init__(self, *, worlds: Sequence[str] | None = None, engine: str = "inprocess", **keywords: Any) -> None:
+    def __init__(
+        self, *, worlds: Sequence[str] | None = None, engine: str = "inprocess", observation: str = "text", **keywords: Any
+    ) -> None:
         if engine not in ENGINES:
             raise unknown("engine", engine, ENGINES)
-        self._engine = engine
+        if observation not in OBSERVATIONS:
+            raise unknown("observation", observation, OBSERVATIONS)
+        if observation != "text" and engine != "chromium":
+            raise ConfigurationError(f"observation={observation!r} needs engine='chromium': only a browser draws pages")
+        self._engine, self._observation = engine, observation
         kinds = load_worlds(worlds)
         if closed := [kind.name for kind in kinds if worlds is not None and not kind.site]:
             raise ConfigurationError(f"the world {closed[0]!r} has no web site")
@@ -92,11 +103,13 @@ class WebTask(AgentEnv):
         rules = "\n\n".join(kind.rules for kind in kinds)
         closing = (REPORT_INFEASIBLE,)
         super().__init__(tasks=self._tasks, tools=self._tools, closing=closing, reasons=tuple(reasons), rules=rules, **keywords)
+        if observation != "text":
+            self.observation_space = Dict({**cast("Dict", self.observation_space).spaces, "image": Box(0, 255, SIZE, np.uint8)})
 
     def open(self, task: Task, seed: int, snapshot: Snapshot | None = None) -> Session:  # noqa: ARG002 - a page saves no snapshot
         """Opens the task's world and its site; everything about it follows from the task, nothing from the seed."""
         kind, base = self._tasks.base(task)
-        return WebSession(kind, task, base, self._sites[kind.name], self._tools, self._engine)
+        return WebSession(kind, task, base, self._sites[kind.name], self._tools, self._engine, self._observation)
 
     def clear_caches(self) -> None:
         """Forgets whatever outlives an episode to be faster, the pages seen among it."""

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 from zlib import crc32
@@ -15,8 +16,12 @@ from agent_gym.world import Base, WorldKind, WorldSession
 if TYPE_CHECKING:
     from _typeshed.wsgi import WSGIApplication
 
-__all__ = ["ENGINES", "WebSession"]
+__all__ = ["ENGINES", "OBSERVATIONS", "SIZE", "WebSession"]
 
+OBSERVATIONS = ("text", "image", "both")
+"""How pages are shown: as an outline with elements, as a picture with the elements' numbers in it, or as both."""
+SIZE = (720, 1280, 3)
+"""The shape of such a picture."""
 ENGINES = ("inprocess", "chromium")
 """What can run the pages: an engine of our own, or a real browser (extra ``browser``)."""
 
@@ -33,6 +38,7 @@ class WebSession(WorldSession):
         site: The module of the world's site.
         tools: The tools of a browser.
         engine: What runs the pages, one of `ENGINES`.
+        observation: How pages are shown, one of `OBSERVATIONS`.
 
     Raises:
         InfrastructureError: The browser does not start.
@@ -40,11 +46,19 @@ class WebSession(WorldSession):
     """
 
     def __init__(
-        self, kind: WorldKind, task: Task, base: Base, site: ModuleType, tools: Sequence[ToolSpec], engine: str = "inprocess"
+        self,
+        kind: WorldKind,
+        task: Task,
+        base: Base,
+        site: ModuleType,
+        tools: Sequence[ToolSpec],
+        engine: str = "inprocess",
+        observation: str = "text",
     ) -> None:
         super().__init__(kind, task, base)
         self.tools = tools
         self._deadline = math.inf
+        self._observation = observation
         self._late = False  # an operation that this action called came to no end in time
         self._done = False  # one has changed something
         self._said = ""
@@ -62,8 +76,14 @@ class WebSession(WorldSession):
         """The page, as text and as the snapshot's JSON values."""
         snapshot = self._page.snapshot()
         if snapshot is not self._shown[0]:
-            self._shown = snapshot, Observation(_text(snapshot), snapshot.to_dict())
+            self._shown = snapshot, self._seen(snapshot)
         return self._shown[1]
+
+    def _seen(self, snapshot: PageSnapshot) -> Observation:
+        image = self._page.picture() if self._observation != "text" else None
+        if self._observation == "image":
+            snapshot = replace(snapshot, outline="", elements=())
+        return Observation(_text(snapshot), snapshot.to_dict(), image)
 
     def call(self, call: ToolCall, deadline: float, key: str = "") -> ToolResult:  # noqa: ARG002 - nothing here is remote
         """Carries out an action on the page; see `Session.call`."""

@@ -12,9 +12,13 @@ from functools import partial, wraps
 from mimetypes import MimeTypes
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec
 
+import numpy as np
+from numpy.typing import NDArray
+
 from agent_gym.browser.chromium.episode import Episode
 from agent_gym.browser.chromium.host import Host, Place
 from agent_gym.browser.chromium.mirror import Mirror
+from agent_gym.browser.chromium.picture import picture
 from agent_gym.browser.chromium.serving import Server
 from agent_gym.browser.inprocess import acting
 from agent_gym.browser.inprocess.forms import SUBMITTERS, kind_of_button
@@ -101,6 +105,8 @@ class ChromiumPage(Page):
         self._read: dict[str, Any] = {}
         self._described: tuple[str, tuple[Element, ...]] | None = None
         self._snapshot: PageSnapshot | None = None
+        self._picture: NDArray[np.uint8] | None = None
+        self._boxes: dict[str, dict[str, Any]] = {}
         self._error = ""
         self._jobs: queue.SimpleQueue[Mapping[str, Any] | None] = queue.SimpleQueue()
         self._interrupted = False
@@ -291,6 +297,31 @@ class ChromiumPage(Page):
             )
         return self._snapshot
 
+    def boxes(self) -> dict[str, dict[str, Any]]:
+        """Where the elements are in the window, by their ids: ``box`` (left, top, width, height in pixels) and ``covered``."""
+        self._look()
+        return self._boxes
+
+    def picture(self) -> NDArray[np.uint8]:
+        """What the window shows, with the number of every element that can be acted upon: ``uint8[H, W, 3]``; black behind a dialog.
+
+        Raises:
+            MissingExtra: Pillow is not installed.
+        """
+        if self._picture is None:
+            taken = self._look()
+            width, height = self._host.viewport
+            marks = {bid: told["box"] for bid, told in self._boxes.items() if not told["covered"]}
+            self._picture = picture(taken, marks) if taken else np.zeros((height, width, 3), np.uint8)
+        return self._picture
+
+    def _look(self) -> bytes:
+        self._describe()
+        taken, boxes = self._wait(self._episode.picture())
+        bids = {str(self._mirror.numbers[node]): bid for node, bid in self._mirror.document.bids.items()}
+        self._boxes = {bids[number]: told for number, told in boxes.items() if number in bids}
+        return bytes(taken)
+
     def probes(self) -> dict[str, Any]:
         """What a leak check looks at: all that a browser keeps, by channel, as JSON values."""
         told: dict[str, Any] = self._wait(self._episode.probes())
@@ -389,7 +420,7 @@ class ChromiumPage(Page):
             raise Blocked(f'blocked by validation message "{message}" at element {where}')
 
     def _finish(self, read: dict[str, Any]) -> None:
-        self._read, self._described, self._snapshot = read, None, None
+        self._read, self._described, self._snapshot, self._picture = read, None, None, None
         if read["page"] is not None:
             self._mirror.update(read["page"], self._server.status.get(read["main"], 0))
 

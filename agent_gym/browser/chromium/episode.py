@@ -1,6 +1,7 @@
 """One episode in the browser: its tabs, its dialogs, and waiting until nothing moves. All of it runs on the browser's thread."""
 
 import asyncio
+import base64
 from collections.abc import Callable, Coroutine, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
@@ -252,6 +253,14 @@ class Episode:
             self._place.context.on("page", self._opens)
         self._watch(tab)
         return tab
+
+    async def picture(self) -> tuple[bytes, dict[str, Any]]:
+        """A JPEG of what the window shows, and the boxes of the elements in it by the script's numbers."""
+        if self.dialog is not None:
+            return b"", {}
+        asked = {"format": "jpeg", "quality": 90, "optimizeForSpeed": True}
+        taken, boxes = await asyncio.gather(self.tab.session.send("Page.captureScreenshot", asked), self.tab.call("boxes"))
+        return base64.b64decode(taken["data"]), boxes
 
     async def probes(self) -> dict[str, Any]:
         """What could be left over from an earlier episode, by channel."""

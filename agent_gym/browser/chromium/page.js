@@ -246,6 +246,20 @@ globalThis.agent ??= (() => {
   const frame = () => new Promise(done => requestAnimationFrame(() => setTimeout(() => done({complete: document.readyState === "complete"}))));
   const look = async () => ({...await frame(), ...read()});
 
+  // The box of each element that can be seen in the window, and whether something is over its middle.
+  function boxes() {
+    const seen = {};
+    for (const [number, e] of shown) {
+      if (!e.isConnected) continue;
+      const rect = e.getBoundingClientRect();
+      const x = rect.left + rect.width / 2, y = rect.top + rect.height / 2;
+      const {x: left, y: top} = outside(e, rect.left, rect.top);
+      if (rect.width < 1 || rect.height < 1 || left >= innerWidth || top >= innerHeight || left + rect.width <= 0 || top + rect.height <= 0) continue;
+      seen[number] = {box: [left, top, rect.width, rect.height].map(Math.round), covered: covering(e, x, y) !== null};
+    }
+    return seen;
+  }
+
   // --- What an episode could leave behind ---
 
   async function tried(get) {
@@ -269,5 +283,5 @@ globalThis.agent ??= (() => {
     };
   }
 
-  return {look, point, press, focus, assign, select, upload, frame, probes};
+  return {look, point, press, focus, assign, select, upload, boxes, frame, probes};
 })();
