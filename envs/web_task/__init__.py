@@ -12,7 +12,7 @@ from agent_gym.agent_env import AgentEnv
 from agent_gym.core import Session, Snapshot, Task, ToolCall
 from agent_gym.envs.web_task.oracle import next_action
 from agent_gym.envs.web_task.session import ENGINES, OBSERVATIONS, SIZE, WebSession
-from agent_gym.envs.web_task.tools import REPORT_INFEASIBLE, browser_tools
+from agent_gym.envs.web_task.tools import REPORT_INFEASIBLE, browser_tools, pointing_tools
 from agent_gym.envs.worlds import load_worlds
 from agent_gym.errors import ConfigurationError, unknown
 from agent_gym.world import WorldTaskSet
@@ -29,8 +29,9 @@ class WebTask(AgentEnv):
     ## Description
     The same businesses, requests and ids of tasks as in ``AgentBase/ToolTask-v0``, through the other door: the agent sits at the
     service desk of a shop, signed in to its web site, and clicks its way to the customer, the order and the form that does what
-    was asked. The pages call the same operations on the same database, and the same is judged. No browser, no socket and no
-    script is involved: an engine of our own reads the pages by HTML's rules. Nothing outside the site can be reached.
+    was asked. The pages call the same operations on the same database, and the same is judged. By default no browser, no socket
+    and no script is involved: an engine of our own reads the pages by HTML's rules. ``engine="chromium"`` shows the same pages in
+    a real browser, by the same numbers. Nothing outside the site can be reached.
 
     ## Observation
     ``text`` says it all in words; the page is an outline in which everything that can be acted upon has a number: ``[12] link
@@ -52,6 +53,12 @@ class WebTask(AgentEnv):
     | upload_file | bid, file | files that the episode offers |
     | send_msg_to_user | text | the answer, if ``finish`` gives none |
     | noop | wait_ms? | |
+    | accept_dialog, dismiss_dialog | text?; | in Chromium only, as are all of these |
+    | drag_and_drop, scroll_at | from_bid, to_bid; x, y, dx, dy | |
+    | mouse_move, mouse_down, mouse_up, mouse_click, mouse_dblclick | x, y, button? | |
+    | mouse_drag_and_drop | from_x, from_y, to_x, to_y | |
+    | keyboard_down, keyboard_up, keyboard_press | key | where the focus is |
+    | keyboard_type, keyboard_insert_text | text | |
     | finish, refuse, hand_over, report_infeasible | answer?; reason; reason; reason | close the episode |
 
     An action that cannot be done has status ``not_found`` (no such element, or of an earlier page), ``conflict`` (hidden,
@@ -99,6 +106,8 @@ class WebTask(AgentEnv):
         self._tasks = WorldTaskSet(kinds, pace=_PACE)
         fields = [schema for kind in kinds for spec in kind.tools for schema in spec.parameters["properties"].values()]
         self._tools = browser_tools({schema["pattern"] for schema in fields if "x-entity" in schema and "pattern" in schema})
+        if engine == "chromium":
+            self._tools += pointing_tools()
         reasons = dict.fromkeys(reason for kind in kinds for reason in kind.reasons)
         rules = "\n\n".join(kind.rules for kind in kinds)
         closing = (REPORT_INFEASIBLE,)

@@ -6,7 +6,7 @@ from typing import Any
 
 from agent_gym.core import ToolSpec
 
-__all__ = ["DEEDS", "REPORT_INFEASIBLE", "SEND_MESSAGE", "browser_tools"]
+__all__ = ["DEEDS", "REPORT_INFEASIBLE", "SEND_MESSAGE", "browser_tools", "pointing_tools"]
 
 Schema = dict[str, Any]
 
@@ -29,6 +29,8 @@ _FILES: Schema = {
     "maxItems": 20,
     "description": "Names of files on offer.",
 }
+_PLACE: Schema = {"type": "number", "minimum": 0, "maximum": 10_000, "description": "Pixels from the window's left or upper edge."}
+_BUTTON: Schema = {"enum": ["left", "middle", "right"]}
 _URL: Schema = {"type": "string", "maxLength": 2_000}
 _KEYS: Schema = {"type": "string", "minLength": 1, "maxLength": 64, "description": "Such as Enter, Tab, Space, a, Control+A."}
 
@@ -60,8 +62,23 @@ DEEDS: Mapping[str, Callable[..., None]] = {
     "upload_file": lambda page, bid, file: page.upload(bid, _several(file)),
     "noop": lambda page, **_: page.scroll(0, 0),  # a page without scripts does not change by itself
     SEND_MESSAGE: lambda page, **_: page.scroll(0, 0),
+    "accept_dialog": lambda page, text=None: page.accept_dialog(text),
+    "dismiss_dialog": lambda page: page.dismiss_dialog(),
+    "drag_and_drop": lambda page, from_bid, to_bid: page.drag_and_drop(from_bid, to_bid),
+    "scroll_at": lambda page, x, y, dx, dy: page.scroll_at(x, y, dx, dy),
+    "mouse_move": lambda page, x, y: page.mouse_move(x, y),
+    "mouse_down": lambda page, x, y, button="left": page.mouse_down(x, y, button),
+    "mouse_up": lambda page, x, y, button="left": page.mouse_up(x, y, button),
+    "mouse_click": lambda page, x, y, button="left": page.mouse_click(x, y, button),
+    "mouse_dblclick": lambda page, x, y, button="left": page.mouse_click(x, y, button, 2),
+    "mouse_drag_and_drop": lambda page, from_x, from_y, to_x, to_y: page.mouse_drag(from_x, from_y, to_x, to_y),
+    "keyboard_down": lambda page, key: page.keyboard(key, True),
+    "keyboard_up": lambda page, key: page.keyboard(key, False),
+    "keyboard_press": lambda page, key: page.keyboard(key),
+    "keyboard_type": lambda page, text: page.keyboard_type(text),
+    "keyboard_insert_text": lambda page, text: page.keyboard_type(text, False),
 }
-"""How each is done on a page."""
+"""How each is done on a page; the last ones only in a real browser."""
 
 
 def _tool(name: str, description: str, *, writes: bool = False, required: Iterable[str] | None = None, **properties: Schema) -> ToolSpec:
@@ -113,4 +130,27 @@ def browser_tools(patterns: Iterable[str]) -> tuple[ToolSpec, ...]:
         _tool("upload_file", "Choose files for a file field.", bid=_BID, file=_FILES),
         _tool(SEND_MESSAGE, "Say something to whoever set the task.", text=_TEXT),
         _tool("noop", "Do nothing.", required=(), wait_ms={"type": "number", "minimum": 0, "maximum": 60_000}),
+    )
+
+
+def pointing_tools() -> tuple[ToolSpec, ...]:
+    """What only a real browser has: dialogs, and pointer and keyboard by themselves."""
+    point: dict[str, Any] = {"x": _PLACE, "y": _PLACE}
+    at: dict[str, Any] = {**point, "button": _BUTTON}
+    return (
+        _tool("accept_dialog", "Say yes to the dialog that is open.", writes=True, required=(), text=_TEXT),
+        _tool("dismiss_dialog", "Say no to the dialog that is open."),
+        _tool("drag_and_drop", "Drag an element onto another.", writes=True, from_bid=_BID, to_bid=_BID),
+        _tool("scroll_at", "Turn the wheel over a point of the window.", **point, dx=_PIXELS, dy=_PIXELS),
+        _tool("mouse_move", "Move the pointer to a point of the window.", **point),
+        _tool("mouse_down", "Press a mouse button at a point and hold it.", writes=True, required=point, **at),
+        _tool("mouse_up", "Let a mouse button go at a point.", writes=True, required=point, **at),
+        _tool("mouse_click", "Click at a point.", writes=True, required=point, **at),
+        _tool("mouse_dblclick", "Click twice at a point.", writes=True, required=point, **at),
+        _tool("mouse_drag_and_drop", "Drag from a point to another.", writes=True, from_x=_PLACE, from_y=_PLACE, to_x=_PLACE, to_y=_PLACE),
+        _tool("keyboard_down", "Press a key and hold it.", writes=True, key=_KEYS),
+        _tool("keyboard_up", "Let a key go.", writes=True, key=_KEYS),
+        _tool("keyboard_press", "Press a key where the focus is.", writes=True, key=_KEYS),
+        _tool("keyboard_type", "Type a text where the focus is, key by key.", writes=True, text=_TEXT),
+        _tool("keyboard_insert_text", "Put a text where the focus is, without keys.", writes=True, text=_TEXT),
     )

@@ -4,46 +4,25 @@ What an action may do is asked of the in-process engine's rules first, on a copy
 same words. What it does then is done by the browser, with real input. Requests are answered in the thread that waits for the action.
 """
 
-import queue
-import time
 from base64 import b64encode
-from collections.abc import Callable, Coroutine, Mapping, Sequence
-from functools import partial, wraps
+from collections.abc import Callable, Sequence
+from functools import wraps
 from mimetypes import MimeTypes
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec
+from typing import Concatenate, ParamSpec
 
-import numpy as np
-from numpy.typing import NDArray
-
-from agent_gym.browser.chromium.episode import Episode
-from agent_gym.browser.chromium.host import Host, Place
-from agent_gym.browser.chromium.mirror import Mirror
-from agent_gym.browser.chromium.picture import picture
-from agent_gym.browser.chromium.serving import Server
+from agent_gym.browser.chromium.hands import Button
+from agent_gym.browser.chromium.running import BrowserPage
 from agent_gym.browser.inprocess import acting
 from agent_gym.browser.inprocess.forms import SUBMITTERS, kind_of_button
-from agent_gym.browser.inprocess.naming import Ids
-from agent_gym.browser.inprocess.site import BLANK, Interrupted, Site, quoted
+from agent_gym.browser.inprocess.site import BLANK
 from agent_gym.browser.inprocess.tabs import MAX_TABS
 from agent_gym.browser.inputs import SCALES, kind_of
-from agent_gym.browser.lines import escaped, short
-from agent_gym.browser.lines import quoted as in_quotes
-from agent_gym.browser.live import Node, is_disabled, options_of
-from agent_gym.browser.outline import describe, hidden
-from agent_gym.browser.page import Blocked, NoSuchElement, Page, PageError
-from agent_gym.browser.snapshot import Element, PageSnapshot
-from agent_gym.browser.window import LINE_PX, window
-from agent_gym.errors import InfrastructureError
-
-if TYPE_CHECKING:
-    from concurrent.futures import Future
-
-    from _typeshed.wsgi import WSGIApplication
+from agent_gym.browser.live import is_disabled, options_of
+from agent_gym.browser.page import Blocked, PageError
+from agent_gym.browser.window import LINE_PX
 
 __all__ = ["ChromiumPage"]
 
-_MAX_URL, _MAX_TITLE, _MAX_TAB = 1_000, 500, 100
-"""Characters of what a snapshot tells beside the page."""
 _TYPES = MimeTypes()  # the table in the standard library, not the machine's
 
 _P = ParamSpec("_P")
@@ -54,17 +33,17 @@ def _action(method: "Callable[Concatenate[ChromiumPage, _P], None]") -> "Callabl
 
     @wraps(method)
     def act(page: "ChromiumPage", /, *args: _P.args, **kwargs: _P.kwargs) -> None:
-        page._begin()
+        page.begin()
         try:
             method(page, *args, **kwargs)
         except PageError as error:
-            page._error = str(error)
+            page.fail(error)
             raise
 
     return act
 
 
-class ChromiumPage(Page):
+class ChromiumPage(BrowserPage):
     """One browser context over a WSGI app: scripts run, style sheets hide, and everything is as a person would see it.
 
     No request leaves the process. Chance in pages is seeded, their clock stands still but for half a second with every action, nothing
@@ -83,47 +62,6 @@ class ChromiumPage(Page):
         InfrastructureError: The browser or the site failed. So may every action.
         ValueError: A file's name is not printable.
     """
-
-    def __init__(
-        self,
-        app: "WSGIApplication",
-        origin: str = "https://retail.example",
-        *,
-        files: Mapping[str, bytes] | None = None,
-        start: str = "/",
-        seed: int = 0,
-        deadline_s: float = 30.0,
-    ) -> None:
-        self._site = Site(app, origin)
-        self._server = Server(app, self._site)
-        self._files = dict(files or {})
-        if odd := [name for name in self._files if not name.isprintable()]:
-            raise ValueError(f"names of files must be printable, got {odd[0]!r}")
-        self._deadline_s = deadline_s
-        self._ids = Ids(self._site)
-        self._mirrors: dict[str, Mirror] = {}
-        self._read: dict[str, Any] = {}
-        self._described: tuple[str, tuple[Element, ...]] | None = None
-        self._snapshot: PageSnapshot | None = None
-        self._picture: NDArray[np.uint8] | None = None
-        self._boxes: dict[str, dict[str, Any]] = {}
-        self._error = ""
-        self._jobs: queue.SimpleQueue[Mapping[str, Any] | None] = queue.SimpleQueue()
-        self._interrupted = False
-        self._host = Host.shared()
-        self._place: Place | None = self._wait(self._host.place())
-        try:
-            self._episode = self._wait(self._open(self._place))
-            url = self._site.resolve(BLANK, start)
-            self._finish(self._wait(self._episode.begin(seed, url)))
-        except BaseException:
-            self.close()
-            raise
-
-    @property
-    def downloads(self) -> dict[str, bytes]:
-        """What was downloaded, by the name it was saved under."""
-        return self._server.downloads
 
     # --- Navigation ---
 
@@ -160,14 +98,14 @@ class ChromiumPage(Page):
     @_action
     def hover(self, bid: str) -> None:
         """Moves the pointer over an element."""
-        self._act(self._episode.click(self._number(self._find(bid)), 0))
+        self._act(self._episode.hands.click(self._number(self._find(bid)), 0))
 
     @_action
     def focus(self, bid: str) -> None:
         """Gives an element the focus."""
         node = acting.control_for(self._find(bid))
         acting.focus(self._mirror.document, node)
-        self._act(self._episode.ask("focus", self._number(node), False))
+        self._act(self._episode.hands.ask("focus", self._number(node), False))
 
     @_action
     def fill(self, bid: str, value: str) -> None:
@@ -177,9 +115,9 @@ class ChromiumPage(Page):
         value = self._mirror.document.live.value(node)
         number = self._number(node)
         if kind_of(node) in SCALES or kind_of(node) == "color":
-            self._act(self._episode.ask("assign", number, value))
+            self._act(self._episode.hands.ask("assign", number, value))
         else:
-            self._act(self._episode.type(number, value))
+            self._act(self._episode.hands.type(number, value))
 
     @_action
     def select(self, bid: str, options: Sequence[str]) -> None:
@@ -188,7 +126,7 @@ class ChromiumPage(Page):
         acting.select(self._mirror.document, node, options)
         chosen = self._mirror.document.live.selections[node]
         at = [index for index, option in enumerate(options_of(node)) if option in chosen]
-        self._act(self._episode.ask("select", self._number(node), at))
+        self._act(self._episode.hands.ask("select", self._number(node), at))
 
     @_action
     def check(self, bid: str, checked: bool) -> None:
@@ -198,7 +136,7 @@ class ChromiumPage(Page):
         before = kind_of(node) in ("checkbox", "radio") and live.checked(node)
         acting.check(self._mirror.document, node, checked)
         number = self._number(node)
-        self._act(self._episode.ask("focus", number, False) if before == checked else self._episode.click(number, lenient=True))
+        self._act(self._episode.hands.ask("focus", number, False) if before == checked else self._episode.hands.click(number, lenient=True))
 
     @_action
     def press(self, bid: str, key: str) -> None:
@@ -209,7 +147,7 @@ class ChromiumPage(Page):
             acting.fill(self._mirror.document, node, self._mirror.document.live.value(node) + key)
         elif acting.focusable(node) or is_disabled(node):
             acting.focus(self._mirror.document, node)
-        self._act(self._episode.press(self._number(node), key))
+        self._act(self._episode.hands.press(self._number(node), key))
 
     @_action
     def upload(self, bid: str, files: Sequence[str]) -> None:
@@ -217,7 +155,7 @@ class ChromiumPage(Page):
         node = acting.control_for(self._find(bid))
         acting.upload(self._mirror.document, node, files, self._files)
         told = [(name, _TYPES.guess_type(name)[0] or "application/octet-stream", b64encode(self._files[name]).decode()) for name in files]
-        self._act(self._episode.ask("upload", self._number(node), told))
+        self._act(self._episode.hands.ask("upload", self._number(node), told))
 
     @_action
     def scroll(self, dx: float, dy: float) -> None:
@@ -225,7 +163,7 @@ class ChromiumPage(Page):
         mirror = self._mirror
         lines = self._describe()[0].count("\n")
         mirror.scrolled = max(0.0, min(mirror.scrolled + dy, lines * LINE_PX))
-        self._act(self._episode.wheel(dx, dy))
+        self._act(self._episode.hands.wheel(dx, dy))
 
     # --- Tabs ---
 
@@ -269,121 +207,50 @@ class ChromiumPage(Page):
         """
         self._act(self._episode.answer(False, None), through_dialog=True)
 
-    # --- Reading ---
+    @_action
+    def drag_and_drop(self, bid: str, onto: str) -> None:
+        """Drags an element onto another."""
+        self._act(self._episode.hands.drag_onto(self._number(self._find(bid)), self._number(self._find(onto))))
 
-    def snapshot(self) -> PageSnapshot:
-        """What can be seen now. Asking twice gives the same object."""
-        if self._snapshot is None:
-            mirror, document = self._mirror, self._mirror.document
-            shown = window(*self._describe(), mirror.scrolled)
-            self._snapshot = PageSnapshot(
-                url=short(mirror.url, _MAX_URL),
-                title=short(document.title, _MAX_TITLE),
-                status=document.status,
-                tabs=tuple(
-                    {
-                        "title": short(self._mirror_of(main).document.title, _MAX_TAB),
-                        "url": short(url, _MAX_TAB),
-                        "active": main == self._read["main"],
-                    }
-                    for main, url in self._read["tabs"].items()
-                ),
-                outline=shown.outline,
-                elements=shown.elements,
-                focused=document.bids.get(document.live.focus, "") if document.live.focus is not None else "",
-                error=short(self._error, _MAX_TITLE),
-                downloads=tuple(self.downloads),
-                notes=(*document.notes, shown.note) if shown.note else document.notes,
-            )
-        return self._snapshot
+    @_action
+    def mouse_move(self, x: float, y: float) -> None:
+        """Moves the pointer to a point of the window, in pixels."""
+        self._act(self._episode.hands.move(x, y))
 
-    def boxes(self) -> dict[str, dict[str, Any]]:
-        """Where the elements are in the window, by their ids: ``box`` (left, top, width, height in pixels) and ``covered``."""
-        self._look()
-        return self._boxes
+    @_action
+    def mouse_down(self, x: float, y: float, button: Button = "left") -> None:
+        """Presses a button at a point, and holds it."""
+        self._act(self._episode.hands.hold(x, y, button))
 
-    def picture(self) -> NDArray[np.uint8]:
-        """What the window shows, with the number of every element that can be acted upon: ``uint8[H, W, 3]``; black behind a dialog.
+    @_action
+    def mouse_up(self, x: float, y: float, button: Button = "left") -> None:
+        """Lets a button go at a point."""
+        self._act(self._episode.hands.release(x, y, button))
 
-        Raises:
-            MissingExtra: Pillow is not installed.
-        """
-        if self._picture is None:
-            taken = self._look()
-            width, height = self._host.viewport
-            marks = {bid: told["box"] for bid, told in self._boxes.items() if not told["covered"]}
-            self._picture = picture(taken, marks) if taken else np.zeros((height, width, 3), np.uint8)
-        return self._picture
+    @_action
+    def mouse_click(self, x: float, y: float, button: Button = "left", count: int = 1) -> None:
+        """Clicks at a point, so many times."""
+        self._act(self._episode.hands.click_at(x, y, button, count))
 
-    def _look(self) -> bytes:
-        self._describe()
-        taken, boxes = self._wait(self._episode.picture())
-        bids = {str(self._mirror.numbers[node]): bid for node, bid in self._mirror.document.bids.items()}
-        self._boxes = {bids[number]: told for number, told in boxes.items() if number in bids}
-        return bytes(taken)
+    @_action
+    def mouse_drag(self, x: float, y: float, to_x: float, to_y: float) -> None:
+        """Drags what is at a point to another."""
+        self._act(self._episode.hands.drag(x, y, to_x, to_y))
 
-    def probes(self) -> dict[str, Any]:
-        """What a leak check looks at: all that a browser keeps, by channel, as JSON values."""
-        told: dict[str, Any] = self._wait(self._episode.probes())
-        return {**told, "downloads": list(self.downloads)}
+    @_action
+    def scroll_at(self, x: float, y: float, dx: float, dy: float) -> None:
+        """Turns the wheel over a point: a part of the page with scroll bars of its own scrolls there."""
+        self._act(self._episode.hands.wheel_at(x, y, dx, dy))
 
-    def interrupt(self) -> None:
-        """Stops waiting for an action. May be called from any thread, at any time."""
-        self._interrupted = True
-        self._jobs.put(None)
+    @_action
+    def keyboard(self, key: str, down: bool | None = None) -> None:
+        """Presses a key where the focus is, or only holds it (True) or lets it go (False)."""
+        self._act(self._episode.hands.key(key, down))
 
-    def close(self) -> None:
-        """Frees everything. Closing twice is fine."""
-        place, self._place = self._place, None
-        if place is not None:
-            self._host.submit(self._host.leave(place))
-        self._snapshot = None
-
-    # --- Inside ---
-
-    @property
-    def _mirror(self) -> Mirror:
-        if self._place is None:
-            raise InfrastructureError("the page is closed")
-        return self._mirror_of(self._read["main"])
-
-    def _mirror_of(self, main: str) -> Mirror:
-        return self._mirrors.setdefault(main, Mirror())
-
-    def _begin(self) -> None:
-        self._interrupted = False
-        self._error = ""
-        self._snapshot = None
-        self._server.refused, self._server.save_as, self._server.traversing = None, None, False
-
-    def _describe(self) -> tuple[str, tuple[Element, ...]]:
-        """Outline and elements of what is shown; its elements have ids from then on."""
-        if self._described is None:
-            if (dialog := self._read["dialog"]) is not None:
-                value = f" = {in_quotes(dialog['value'])}" if dialog["value"] else ""
-                line = f"! {dialog['type']} dialog: {in_quotes(dialog['message'])}{value} (accept_dialog or dismiss_dialog)"
-                self._described = escaped(line), ()
-            else:
-                document = self._mirror.document
-                give_id, locate = partial(self._ids.of, document), partial(self._site.locate, document.base)
-                self._described = describe(document.body, document.live, give_id, locate)
-        return self._described
-
-    def _find(self, bid: str) -> Node:
-        """The element of an id, if it can be seen."""
-        document = self._mirror.document
-        self._describe()
-        node = document.nodes.get(bid)
-        if node is None:
-            if bid in self._ids:
-                raise NoSuchElement(f"stale: element {bid} was on an earlier page")
-            raise NoSuchElement(f"no element {quoted(bid)} on this page")
-        if hidden(node, document.live):
-            raise Blocked(f"element {bid} is hidden")
-        return node
-
-    def _number(self, node: Node) -> int:
-        return self._mirror.numbers[node]
+    @_action
+    def keyboard_type(self, text: str, keys: bool = True) -> None:
+        """Types a text where the focus is, with its keys or (False) without."""
+        self._act(self._episode.hands.text(text, keys))
 
     def _click(self, bid: str, count: int) -> None:
         document, node = self._mirror.document, self._find(bid)
@@ -401,69 +268,4 @@ class ChromiumPage(Page):
             if href is not None or kind_of_button(target) in SUBMITTERS:
                 count = 1
         lenient = kind_of(node) in ("checkbox", "radio")
-        self._act(self._episode.click(self._number(node), count, lenient))
-
-    def _act(self, action: "Coroutine[Any, Any, None]", through_dialog: bool = False) -> None:
-        """Has the browser do something, and takes over what is shown then.
-
-        Raises:
-            PageError: It could not be done, or led to what is refused.
-        """
-        self._finish(self._wait(self._episode.act(action, through_dialog)))
-        if self._server.refused is not None:
-            raise self._server.refused
-        document = self._mirror.document
-        if document.live.invalid is not None:
-            node, message = document.live.invalid
-            self._describe()
-            where = document.bids.get(node) or quoted(node.get("name") or node.tag)
-            raise Blocked(f'blocked by validation message "{message}" at element {where}')
-
-    def _finish(self, read: dict[str, Any]) -> None:
-        self._read, self._described, self._snapshot, self._picture = read, None, None, None
-        if read["page"] is not None:
-            self._mirror.update(read["page"], self._server.status.get(read["main"], 0))
-
-    async def _open(self, place: Place) -> Episode:
-        return Episode(self._host, place, self._jobs.put)
-
-    def _wait(self, work: "Coroutine[Any, Any, Any]") -> Any:
-        """Waits for work on the browser's thread, and answers the browser's requests meanwhile.
-
-        Raises:
-            Interrupted: It was interrupted.
-            PageError: It could not be done.
-            InfrastructureError: It did not end in time, or the browser or the site failed.
-        """
-        future: Future[Any] = self._host.submit(work)
-        future.add_done_callback(lambda _: self._jobs.put(None))
-        deadline = time.monotonic() + self._deadline_s
-        try:
-            while not future.done():
-                try:
-                    event = self._jobs.get(timeout=max(0.0, deadline - time.monotonic()))
-                except queue.Empty:
-                    self.close()
-                    raise InfrastructureError(f"the browser did not come to an end in {self._deadline_s:g} s") from None
-                if self._interrupted:
-                    raise Interrupted("interrupted before the page had come")
-                if event is not None:
-                    self._serve(event)
-            return future.result()
-        except (PageError, InfrastructureError, ImportError):
-            raise
-        except Exception as error:
-            if type(error).__module__.startswith("playwright."):
-                self.close()
-                raise InfrastructureError(f"the browser failed: {error}") from error
-            raise
-        finally:
-            future.cancel()
-
-    def _serve(self, event: Mapping[str, Any]) -> None:
-        """Answers a request of the browser's."""
-        answer = None
-        try:
-            answer = self._server.answer(event)
-        finally:
-            self._host.submit(self._episode.respond(event, answer))
+        self._act(self._episode.hands.click(self._number(node), count, lenient))

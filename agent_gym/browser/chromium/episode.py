@@ -6,12 +6,13 @@ from collections.abc import Callable, Coroutine, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
+from agent_gym.browser.chromium.hands import Hands
 from agent_gym.browser.chromium.host import Host, Place
 from agent_gym.browser.chromium.serving import Answer
 from agent_gym.browser.chromium.tab import Closed, Left, Tab
 from agent_gym.browser.inprocess.site import BLANK
 from agent_gym.browser.inprocess.tabs import MAX_TABS
-from agent_gym.browser.page import Blocked, NoSuchElement, PageError
+from agent_gym.browser.page import Blocked, NoSuchElement
 from agent_gym.errors import InfrastructureError
 
 if TYPE_CHECKING:
@@ -47,14 +48,14 @@ class Episode:
     Attributes:
         tabs: The open tabs.
         active: Which of them is shown.
-        pressed: The keys and buttons that are held down.
+        hands: What points, presses and types in the tab that is shown.
         dialog: The dialog that is open, which stops its page; None if there is none.
     """
 
     def __init__(self, host: Host, place: Place, hand: Callable[[Mapping[str, Any]], None]) -> None:
         self.tabs = [place.tab]
         self.active = 0
-        self.pressed: set[str] = set()
+        self.hands = Hands(lambda: self.tab, host.viewport)
         self.dialog: Dialog | None = None
         self._host = host
         self._place = place
@@ -270,7 +271,7 @@ class Episode:
         await context.clear_permissions()
         told["tabs"] = [tab.page.url for tab in self.tabs]
         told["dialog"] = None if self.dialog is None else self.dialog.type
-        told["pressed"] = sorted(self.pressed)
+        told["pressed"] = sorted(self.hands.pressed)
         return told
 
     # --- Navigation and tabs ---
@@ -316,83 +317,7 @@ class Episode:
             self.tabs, self.active = [await self._blank()], 0
         await self.tab.page.bring_to_front()
 
-    # --- The pointer, keys, and what needs neither ---
-
-    async def click(self, number: int, count: int = 1, lenient: bool = False) -> None:
-        """Clicks an element where nothing is over it.
-
-        Args:
-            number: The script's number of it.
-            count: How many clicks; none moves the pointer there only.
-            lenient: Whether what has no size is clicked anyway, by script.
-
-        Raises:
-            NoSuchElement: It is gone.
-            Blocked: It has no size, or something is over it.
-        """
-        spot = await self.tab.call("point", number)
-        if spot.get("gone"):
-            raise NoSuchElement("stale: the element is no longer on the page")
-        if "x" not in spot:
-            if lenient:
-                await self.tab.call("press", number)
-                return
-            raise Blocked(
-                f"the element is covered by {spot['covered']}" if "covered" in spot else "the element has no size: it cannot be seen"
-            )
-        at = {"x": spot["x"], "y": spot["y"]}
-        sends = [self._mouse("mouseMoved", at)]
-        for each in range(1, count + 1):
-            sends += [self._mouse("mousePressed", at, clickCount=each), self._mouse("mouseReleased", at, clickCount=each)]
-        await asyncio.gather(*sends)
-
-    async def _mouse(self, kind: str, at: Mapping[str, float], **more: Any) -> None:
-        button = {"button": "left"} if more else {}
-        await self.tab.session.send("Input.dispatchMouseEvent", {"type": kind, **at, **button, **more})
-
-    async def ask(self, function: str, number: int, *arguments: Any) -> None:
-        """Calls a function of the script that wants an element.
-
-        Raises:
-            NoSuchElement: It is gone.
-        """
-        if not await self.tab.call(function, number, *arguments):
-            raise NoSuchElement("stale: the element is no longer on the page")
-
-    async def type(self, number: int, text: str) -> None:
-        """Types a text in place of what a field holds: the last character with its key, so that what waits for keys sees one."""
-        await self.ask("focus", number, True)
-        keyboard = self.tab.page.keyboard
-        if not text:
-            await keyboard.press("Backspace")
-            return
-        if len(text) > 1:
-            await keyboard.insert_text(text[:-1])
-        if text[-1] == "\n":
-            await keyboard.press("Enter")
-        else:
-            await keyboard.type(text[-1])
-
-    async def press(self, number: int, key: str) -> None:
-        """Presses a key with an element focused.
-
-        Raises:
-            PageError: There is no such key.
-        """
-        from playwright.async_api import Error
-
-        await self.ask("focus", number, False)
-        try:
-            await self.tab.page.keyboard.press(key)
-        except Error as error:
-            if "Unknown key" in error.message:
-                raise PageError(f"no key {key!r}") from None
-            raise
-
-    async def wheel(self, dx: float, dy: float) -> None:
-        """Turns the wheel over the middle of the page."""
-        width, height = self._host.viewport
-        await self._mouse("mouseWheel", {"x": width / 2, "y": height / 2}, deltaX=dx, deltaY=dy)
+    # --- Dialogs ---
 
     async def answer(self, accept: bool, text: str | None) -> None:
         """Answers the dialog.

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 
+import psutil
 import pytest
 
 from agent_gym.browser.chromium import ChromiumPage
@@ -23,3 +24,10 @@ def open_page(needs_chromium: None) -> Iterator[Open]:  # noqa: ARG001 - pytest'
     yield opens
     for page in opened:
         page.close()
+
+
+def kill_browsers() -> None:
+    """Kills the browsers that this process has started, as a machine short of memory would."""
+    for child in psutil.Process().children(recursive=True):
+        if "--remote-debugging-pipe" in child.cmdline():
+            child.kill()

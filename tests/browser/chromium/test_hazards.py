@@ -1,7 +1,6 @@
 """What pages, browsers and machines do to an episode: nothing hangs, nothing leaks, nothing is left behind."""
 
 import asyncio
-import signal
 import socket
 import subprocess
 import sys
@@ -15,17 +14,12 @@ from werkzeug.wrappers import Response
 from agent_gym.browser import Blocked, PageError
 from agent_gym.browser.chromium import ChromiumPage
 from agent_gym.errors import InfrastructureError
-from tests.browser.chromium.conftest import Open
+from tests.browser.chromium.conftest import Open, kill_browsers
 from tests.browser.chromium.test_engine import bid
 from tests.browser.toy_site import ORIGIN, Site, html
 
 DIALOGS = """<button onclick="this.textContent=confirm('Really?')?'Yes':'No'">Ask</button>
 <button onclick="this.textContent=prompt('Name?','Bo')">Name</button><button onclick="alert('Hi')">Tell</button>"""
-
-
-def browsers() -> list[psutil.Process]:
-    """The browsers that this process has started."""
-    return [child for child in psutil.Process().children(recursive=True) if "--remote-debugging-pipe" in child.cmdline()]
 
 
 def test_dialogs_stop_the_page_until_they_are_answered(open_page: Open) -> None:
@@ -121,8 +115,7 @@ def test_a_crashed_tab_ends_the_episode(open_page: Open) -> None:
 
 def test_a_killed_browser_is_replaced(open_page: Open) -> None:
     page = open_page(Site(), deadline_s=10.0)
-    for process in browsers():
-        process.send_signal(signal.SIGKILL)
+    kill_browsers()
     with pytest.raises(InfrastructureError):
         page.goto("/a")
     assert open_page(Site()).snapshot().title == "Home"

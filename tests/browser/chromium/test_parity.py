@@ -13,6 +13,8 @@ import pytest
 
 from agent_gym.core import ToolCall
 from agent_gym.core.closing import CLOSING
+from agent_gym.errors import ConfigurationError
+from tests.browser.chromium.conftest import kill_browsers
 
 WEB = "agent_gym:AgentBase/WebTask-v0"
 FAMILIES = ["cancel", "change_address", "exchange", "refuse", "who_is_it"]
@@ -89,3 +91,35 @@ def test_pictures() -> None:
     assert not observation["data"]["view"]["outline"]
     assert np.array_equal(env.reset(seed=0)[0]["image"], image)
     env.close()
+
+
+@pytest.mark.usefixtures("needs_chromium")
+def test_what_only_a_browser_has_is_offered_there_alone() -> None:
+    ours, env = make("inprocess"), make("chromium")
+    for each in (ours, env):
+        each.reset(seed=0, options={"task_id": "retail/cancel/train/0"})
+    *_, info = ours.step(ToolCall("mouse_click", {"x": 5, "y": 5}))
+    assert info["status"] == "unknown_tool"
+    *_, info = env.step(ToolCall("accept_dialog", {}))
+    assert info["status"] == "conflict"
+    *_, info = env.step(ToolCall("mouse_click", {"x": 5, "y": 5}))
+    assert info["status"] == "ok"
+    env.close()
+
+
+@pytest.mark.usefixtures("needs_chromium")
+def test_a_browser_that_dies_is_no_failure_of_the_agents() -> None:
+    env = make("chromium")
+    env.reset(seed=0)
+    kill_browsers()
+    _, reward, terminated, truncated, info = env.step(ToolCall("goto", {"url": "/"}))
+    assert (info["ending"], reward, terminated, truncated, info["reward_valid"]) == ("infra_error", 0.0, False, True, False)
+    env.reset(seed=0)
+    assert env.step(ToolCall("goto", {"url": "/"}))[4]["status"] == "ok"
+    env.close()
+
+
+def test_keywords_that_do_not_fit_are_refused() -> None:
+    for keywords in ({"engine": "firefox"}, {"observation": "image"}, {"engine": "chromium", "observation": "sound"}):
+        with pytest.raises(ConfigurationError):
+            gym.make(WEB, interface="text", disable_env_checker=True, **keywords)
