@@ -48,7 +48,8 @@ class Worker:
         """
         if self.abandoned:
             raise Abandoned
-        if self._thread is None:
+        if self._thread is None or not self._thread.is_alive():  # a forked child has the object, but not the thread
+            self._jobs = queue.SimpleQueue()
             self._thread = threading.Thread(target=self._work, args=(self._jobs,), name="agent-gym-call", daemon=True)
             self._thread.start()
         replies: queue.SimpleQueue[tuple[Any, BaseException | None]] = queue.SimpleQueue()

@@ -1,5 +1,6 @@
 """Whatever an agent calls with whatever arguments, a step comes back with a status; nothing is raised and nothing hangs."""
 
+import os
 import threading
 import time
 from typing import Any
@@ -71,4 +72,20 @@ def test_a_worker_runs_interrupts_and_abandons() -> None:
         worker.run(lambda: time.sleep(1), 0.05, lambda: None, 0.05)
     with pytest.raises(Abandoned):
         worker.run(lambda: 9, 5, lambda: None, 1)
+    worker.close()
+
+
+def test_a_forked_child_has_a_worker_of_its_own() -> None:
+    worker = Worker()
+    assert worker.run(lambda: 1, 30.0, lambda: None, 0.1) == 1
+    read, write = os.pipe()
+    if (child := os.fork()) == 0:
+        try:
+            os.write(write, str(worker.run(lambda: 2, 5.0, lambda: None, 0.1)).encode())
+        finally:
+            os._exit(0)
+    os.close(write)
+    assert os.read(read, 10) == b"2"
+    os.close(read)
+    os.waitpid(child, 0)
     worker.close()
