@@ -18,6 +18,7 @@ class CleanStart(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
 
     Every so many resets it builds fresh instances of the environment, starts the same episode in each, and compares what the running
     one shows: the first observation, the state's digest, and the session's probes. For the last of them every cache is emptied first.
+    In a pool the error is no fault to recover from: `recv` raises it.
 
     Args:
         env: An environment of this package with an interface, or wrappers around one.

@@ -1,7 +1,7 @@
 """How near the runner comes to what is possible, beside other vector environments and a serial loop, all in one run.
 
 The environment waits, as a tool would; how long is drawn by a seed. No loop over N such environments can make more than
-``N / mean latency`` steps a second (no time in the policy, no queue), with the latencies that this very run has seen.
+``N / mean latency`` steps a second (no time in the policy, no queue), with the latencies that this very run has drawn.
 """
 
 import contextlib
@@ -60,14 +60,16 @@ class Waiting(gymnasium.Env[Any, Any]):
         return self._shown.copy(), {}
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:  # noqa: ARG002 - any will do
-        """Waits; the episode never ends."""
+        """Waits, and says in the info how long it was to wait; the episode never ends."""
+        info = {}
         if (seconds := self._draw(self._rng)) > 0:
             time.sleep(seconds)
-        return self._shown.copy(), 0.0, False, False, {}
+            info["drawn_s"] = seconds
+        return self._shown.copy(), 0.0, False, False, info
 
 
 class _Rate(NamedTuple):
-    """Steps a second, and the share of N / mean latency; the latter where the steps' own seconds are known."""
+    """Steps a second, and the share of N / mean latency; the latter where it is known what they have drawn."""
 
     steps_per_s: float
     fraction: float = math.nan
@@ -130,17 +132,17 @@ def _running(latency: str, n: int, backend: str) -> Iterator[AsyncPool]:
 
 def _pool(latency: str, n: int) -> _Rate:
     """Whoever is ready is sent on at once."""
-    steps, waited = 0, 0.0
+    steps, drawn = 0, 0.0
     with _running(latency, n, "thread") as pool:
         until = time.perf_counter() + _SECONDS
         started = time.perf_counter()
         while time.perf_counter() < until:
             batch = pool.recv()
             steps += len(batch)
-            waited += sum(row.seconds for row in batch)
+            drawn += sum(info["drawn_s"] for info in batch.infos)
             pool.send([0] * len(batch), batch.env_ids)
         rate = steps / (time.perf_counter() - started)
-    return _Rate(rate, rate / (n / (waited / steps)))
+    return _Rate(rate, rate / (n / (drawn / steps)))
 
 
 def _lock_step(make: Callable[[str, int], tuple[Callable[[], Any], Callable[[], None]]], latency: str, n: int) -> float:

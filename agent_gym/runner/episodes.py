@@ -11,9 +11,14 @@ from agent_gym.runner.monitor import Meter
 from agent_gym.runner.supervision import Outcome, Supervisor
 from agent_gym.runner.tasks import TaskQueue
 
-__all__ = ["Episodes"]
+__all__ = ["Episodes", "spread"]
 
 _RESET_TRIES = 3
+
+
+def spread(*path: str | int) -> int:
+    """`derive_seed`, in 31 bits: older environments seed generators that take no more than 32."""
+    return derive_seed(*path) >> 32
 
 
 @dataclass(slots=True)
@@ -83,7 +88,7 @@ class Episodes:
 
     def begin(self, env_id: int, options: Mapping[str, Any] | None, *seed: int | None, task_id: str | None = None) -> None:
         """Begins the next episode in a slot, with the given seed (which may be None), or else with the episode's own."""
-        given = seed[0] if seed else derive_seed("pool", self._seed, self._begun if task_id is None else task_id)
+        given = seed[0] if seed else spread("pool", self._seed, self._begun if task_id is None else task_id)
         payload = (given, dict(options) if options else None)
         self._submit(env_id, "reset", payload)
         self._slots[env_id] = _Slot(pending="reset", episode=self._begun, task_id=task_id, payload=payload)
@@ -142,7 +147,10 @@ class Episodes:
         slot.tries += 1
         if slot.tries >= _RESET_TRIES or self._supervisor.retired(env_id):
             return False
-        self._submit(env_id, "reset", slot.payload)
+        try:
+            self._submit(env_id, "reset", slot.payload)
+        except TypeError:  # no worker can be given it, as the fault says
+            return False
         return True
 
     def _row(self, outcome: Outcome) -> Row:

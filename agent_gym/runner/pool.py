@@ -21,13 +21,13 @@ from pathlib import Path
 from typing import Any, Self
 
 import gymnasium
+import numpy as np
 from gymnasium.envs.registration import EnvSpec
 from numpy.typing import NDArray
 
-from agent_gym.core.seeding import derive_seed
 from agent_gym.errors import ConfigurationError, InfrastructureError
 from agent_gym.runner.backends import Backend, make_backend
-from agent_gym.runner.episodes import Episodes
+from agent_gym.runner.episodes import Episodes, spread
 from agent_gym.runner.messages import Batch, Usage
 from agent_gym.runner.monitor import Meter, PoolStats
 from agent_gym.runner.schedulers import Scheduler
@@ -43,12 +43,13 @@ _Env = str | EnvSpec | Callable[..., gymnasium.Env[Any, Any]]
 class AsyncPool:
     """Many environments, stepped independently. It is used from one thread.
 
-    The episode of number e gets the seed ``derive_seed("pool", seed, e)`` unless the caller gives one; with tasks it is
-    ``derive_seed("pool", seed, task_id)``. So what an episode contains depends on neither its slot, nor the number of workers, the
-    backend, or the order in which things come back.
+    The episode of number e gets the seed ``derive_seed("pool", seed, e) >> 32`` unless the caller gives one; with tasks it is
+    ``derive_seed("pool", seed, task_id) >> 32``: 31 bits, since older environments take no more than 32. So what an episode contains
+    depends on neither its slot, nor the number of workers, the backend, or the order in which things come back.
 
     A worker that dies, hangs or raises is replaced. Its episode ends with a row whose ``fault`` says why: truncated, reward 0.0, the
     last good observation, ``info["ending"] == "infra_error"``. A reset that fails is tried again on a new worker, three times in all.
+    A `StateLeak` is no fault: from then on `recv` raises it.
 
     Args:
         env: An id for ``gymnasium.make``, a spec, or a function that makes an environment (for ``backend="process"`` one that
@@ -121,20 +122,17 @@ class AsyncPool:
         Raises:
             InfrastructureError: No environment could be made.
         """
-        space: gymnasium.Space[Any] = self._known("observation_space")
-        return space
+        return self._known("observation_space")  # type: ignore[no-any-return]
 
     @property
     def single_action_space(self) -> gymnasium.Space[Any]:
         """The action space of one environment."""
-        space: gymnasium.Space[Any] = self._known("action_space")
-        return space
+        return self._known("action_space")  # type: ignore[no-any-return]
 
     @property
     def spec(self) -> EnvSpec | None:
         """The environment's spec, if it has one."""
-        spec: EnvSpec | None = self._known("spec")
-        return spec
+        return self._known("spec")  # type: ignore[no-any-return]
 
     @property
     def metadata(self) -> dict[str, Any]:
@@ -174,12 +172,13 @@ class AsyncPool:
         Args:
             env_ids: Slots; by default all that are not retired.
             seed: One seed a slot (None lets the environment go on with its own random stream); or an integer s: then the i-th of the
-                slots gets ``derive_seed("pool", s, i)``; by default the episode's own, see above.
+                slots gets ``derive_seed("pool", s, i) >> 32``; by default the episode's own, see above.
             options: Reset options, for all or one dict a slot.
 
         Raises:
             ConfigurationError: A slot is busy, a number does not fit, or the pool has tasks; nothing was started. (A retired slot that
                 is named gives a row with its fault.)
+            TypeError: Options cannot be passed to their worker; those before were sent. (To one that is not up yet: a row with the fault.)
         """
         self._check_open()
         if self.queue is not None:
@@ -188,10 +187,10 @@ class AsyncPool:
         seeds: Sequence[tuple[int | None, ...]]
         if seed is None:
             seeds = [()] * len(ids)
-        elif isinstance(seed, int):
-            seeds = [(derive_seed("pool", seed, number),) for number in range(len(ids))]
+        elif isinstance(seed, int | np.integer):
+            seeds = [(spread("pool", int(seed), number),) for number in range(len(ids))]
         else:
-            seeds = [(own,) for own in self._fitting("seeds", seed, ids)]
+            seeds = [(None if own is None else operator.index(own),) for own in self._fitting("seeds", seed, ids)]
         many = self._each("options", options, ids, isinstance(options, Mapping))
         self._expect(ids, ("idle", "done", "starting", "restarting", "retired"), "reset")
         for env_id, own, given in zip(ids, seeds, many, strict=True):
@@ -249,6 +248,7 @@ class AsyncPool:
 
         Raises:
             InfrastructureError: No environment could be made, or every slot is retired while tasks wait.
+            StateLeak: A reset leaves something behind, as a ``CleanStart`` in a worker has found.
             ConfigurationError: The pool is closed, or a number does not fit.
         """
         self._check_open()

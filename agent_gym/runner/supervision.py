@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from agent_gym.errors import ConfigurationError, InfrastructureError
+from agent_gym.errors import ConfigurationError, InfrastructureError, StateLeak
 from agent_gym.runner.backends import Backend
 from agent_gym.runner.messages import Answer, Ask, Kind
 
@@ -101,6 +101,8 @@ class _Slot:
     """When that was submitted."""
     due: float = -math.inf
     """When something has to be done about it: a deadline, or the time to start a worker."""
+    received: int = 0
+    """How much of the answer had come when it was due."""
     failures: int = 0
     """In a row, without a step that came back in between."""
     lost: str = ""
@@ -133,7 +135,7 @@ class Supervisor:
         self._slots = [_Slot() for _ in factories]
         self._outcomes: list[Outcome] = []
         self._last_id = 0
-        self._first_fault = ""
+        self._first_fault = self._leak = ""
         self._due = -math.inf  # nothing is due before; may be too early, never too late
         self._attended, self._respite = time.monotonic(), False
         self._look()
@@ -167,6 +169,7 @@ class Supervisor:
 
         Raises:
             InfrastructureError: No environment could be made at all.
+            StateLeak: A worker has raised one, now or before.
         """
         now = time.monotonic()
         if now - self._attended <= _AWAY_S:
@@ -181,6 +184,8 @@ class Supervisor:
         self._attended = time.monotonic()
         if self._attended >= self._due:
             self._look()
+        if self._leak:
+            raise StateLeak(self._leak)
         if self.made is None and all(slot.failures for slot in self._slots):
             raise InfrastructureError(f"no environment could be made; the first failure was:\n{self._first_fault}")
         outcomes, self._outcomes = self._outcomes, []
@@ -205,7 +210,7 @@ class Supervisor:
     def _send(self, index: int, ask: Ask) -> None:
         slot = self._slots[index]
         self._backend.send(index, ask)
-        slot.ask, slot.due = ask, time.monotonic() + self._deadlines.of(ask.kind)
+        slot.ask, slot.due, slot.received = ask, time.monotonic() + self._deadlines.of(ask.kind), 0
         self._due = min(self._due, slot.due)
 
     def _take(self, answer: Answer) -> None:
@@ -218,6 +223,8 @@ class Supervisor:
         elif answer.kind == "make":
             self._made(answer)
         elif answer.error and answer.kind != "call":
+            if answer.fatal:
+                self._leak = self._leak or f"env {answer.slot}:\n{answer.error}"
             self._fail(answer.slot, f"{answer.kind}() raised an exception:\n{answer.error}", answer.seconds)
         else:
             if answer.kind == "step":
@@ -274,7 +281,9 @@ class Supervisor:
         for index, slot in enumerate(self._slots):
             if slot.due > now:
                 continue
-            if slot.ask is not None:
+            if slot.ask is not None and (received := self._backend.received(index)) > slot.received:
+                slot.received, slot.due = received, now + _AWAY_S  # its answer is on its way, however large
+            elif slot.ask is not None:
                 what = "the environment's constructor" if slot.ask.kind == "make" else f"{slot.ask.kind}()"
                 self._fail(index, f"{what} did not come back within {self._deadlines.of(slot.ask.kind):g} s")
             else:

@@ -11,7 +11,7 @@ import gymnasium
 import numpy as np
 from gymnasium.envs.registration import EnvSpec
 
-from agent_gym.errors import ConfigurationError, InfrastructureError
+from agent_gym.errors import ConfigurationError, InfrastructureError, StateLeak
 from agent_gym.runner.messages import Answer, Ask
 
 __all__ = ["Factory", "Worker", "interrupt"]
@@ -87,14 +87,14 @@ class Worker:
     def handle(self, ask: Ask) -> Answer:
         """Does what is asked. Whatever the environment raises becomes the answer's ``error``."""
         start = time.perf_counter()
-        value, error, infrastructure = None, "", False
+        value, error, fatal = None, "", False
         try:
             value = getattr(self, f"_{ask.kind}")(ask.payload)
         except BaseException as raised:  # noqa: BLE001 - an environment may raise anything, and all of it goes to the pool
             error = "".join(traceback.format_exception(raised))
-            infrastructure = isinstance(raised, InfrastructureError)
+            fatal = isinstance(raised, StateLeak)
             value = raised if ask.kind == "call" else None
-        return Answer(ask.id, self.slot, ask.kind, value, error, infrastructure, time.perf_counter() - start)
+        return Answer(ask.id, self.slot, ask.kind, value, error, fatal, time.perf_counter() - start)
 
     def _make(self, factory: Callable[[], Env]) -> dict[str, Any]:
         env = self.env = factory()
@@ -114,7 +114,7 @@ class Worker:
         if seed is not None and self._before_reset is not None:
             self._before_reset(seed)
         observation, info = self._made.reset(seed=seed, options=options)
-        return self._own(observation), self._own(info), self._mask()
+        return self._own(observation), self._own(_dict(info)), self._mask()
 
     def _step(self, payload: tuple[Any, Mapping[str, Any] | None]) -> tuple[Any, float, bool, bool, dict[str, Any], Any]:
         action, notes = payload
@@ -123,7 +123,7 @@ class Worker:
         observation, reward, terminated, truncated, info = self._made.step(action)
         done = bool(terminated) or bool(truncated)
         mask = None if done else self._mask()
-        return self._own(observation), float(reward), bool(terminated), bool(truncated), self._own(info), mask
+        return self._own(observation), float(reward), bool(terminated), bool(truncated), self._own(_dict(info)), mask
 
     def _call(self, payload: tuple[str | Callable[..., Any], tuple[Any, ...], dict[str, Any]]) -> Any:
         name, args, keywords = payload
@@ -145,6 +145,12 @@ class Worker:
 
     def _mask(self) -> Any:
         return None if self._masks is None else np.array(self._masks(), dtype=np.bool_)
+
+
+def _dict(info: Any) -> dict[str, Any]:
+    if not isinstance(info, dict):
+        raise TypeError(f"an environment's info must be a dict, got {info!r}")
+    return info
 
 
 def interrupt(env: Env) -> None:

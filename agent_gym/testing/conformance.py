@@ -225,7 +225,7 @@ def _check_vector(make: Maker, vector: VectorEnv[Any, Any, Any]) -> None:
     with closing(vector), closing(make()) as one, closing(make()) as other:
         singles = (one, other)
         observations, _ = vector.reset(seed=[_SEED, _SEED + 1])  # type: ignore[arg-type]
-        done = [False, False]
+        done, ended = [False, False], 0
         for i, env in enumerate(singles):
             env.action_space.seed(_SEED + i)
             _expect_same(_alone(env, env.reset(seed=_SEED + i)[0]), _row(observations, i), f"reset of slot {i}")
@@ -243,6 +243,8 @@ def _check_vector(make: Maker, vector: VectorEnv[Any, Any, Any]) -> None:
                 _expect_same(_alone(env, expected), _row(observations, i), where)
                 _expect_same(list(values), [float(rewards[i]), bool(terminated[i]), bool(truncated[i])], where)
                 done[i] = values[1] or values[2]
+                ended += done[i]
+        _expect_ends(ended)
 
 
 def _check_vec_env(make: Maker, vector: Any) -> None:
@@ -255,6 +257,7 @@ def _check_vec_env(make: Maker, vector: Any) -> None:
             env.action_space.seed(_SEED + i)
             expected, info = env.reset(seed=_SEED + i)
             _expect_same([_alone(env, expected), info], [_row(observations, i), vector.reset_infos[i]], f"reset of slot {i}")
+        ends = 0
         for number in range(_STEPS):
             if vector.has_attr("action_masks"):
                 masks = [env.get_wrapper_attr("action_masks")() for env in singles]
@@ -270,6 +273,8 @@ def _check_vec_env(make: Maker, vector: Any) -> None:
                 values = [_alone(env, expected), float(np.float32(reward)), terminated or truncated, info]
                 got = [_row(observations, i), float(rewards[i]), bool(dones[i]), infos[i]]
                 _expect_same(values, got, f"step {number} of slot {i}")
+                ends += terminated or truncated
+        _expect_ends(ends)
 
 
 CHECKS: dict[str, Callable[[Maker], None]] = {
@@ -337,6 +342,11 @@ def _expect_equal(expected: list[Step], got: list[Step], who: str) -> None:
     for number, (one, other) in enumerate(zip(expected, got, strict=True)):
         if where := one.difference(other):
             raise ConformanceError(f"{who}: step {number} differs at {where}")
+
+
+def _expect_ends(ends: int) -> None:
+    if not ends:
+        raise ConformanceError(f"no episode ended within {_STEPS} steps: what follows an end was not checked; give a shorter limit")
 
 
 def _expect_same(expected: Any, got: Any, where: str) -> None:

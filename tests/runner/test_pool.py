@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from agent_gym.core.canonical import digest
-from agent_gym.core.seeding import derive_seed
 from agent_gym.errors import ConfigurationError
 from agent_gym.runner import AsyncPool, Batch, TaskQueue
+from agent_gym.runner.episodes import spread
 from agent_gym.testing import SmallTask
 from agent_gym.trajectories import TrajectoryStore
 from agent_gym.wrappers import RecordTrajectory
@@ -64,7 +64,7 @@ def test_environments_are_stepped_each_at_its_own_pace(backend: str) -> None:
     assert len(by_episode) > 15
     for number, episode in by_episode.items():
         alone = gymnasium.make("CartPole-v1")
-        observation, _ = alone.reset(seed=derive_seed("pool", 0, number))
+        observation, _ = alone.reset(seed=spread("pool", 0, number))
         assert [row.kind for row in episode] == ["reset", *["step"] * (len(episode) - 1)]
         for row in episode:
             if row.kind == "step":
@@ -187,10 +187,10 @@ def test_seeds_can_be_given(pool: AsyncPool) -> None:
         pool.async_reset([2, 0], **given)
         return [row.info["seed"] for row in sorted(pool.recv(2), key=lambda row: -row.env_id)]
 
-    assert seeds() == [derive_seed("pool", 0, 0), derive_seed("pool", 0, 1)]
+    assert seeds() == [spread("pool", 0, 0), spread("pool", 0, 1)]
     assert seeds(seed=[7, None]) == [7, None]
-    assert seeds(seed=9) == [derive_seed("pool", 9, 0), derive_seed("pool", 9, 1)]
-    assert seeds() == [derive_seed("pool", 0, 6), derive_seed("pool", 0, 7)]
+    assert seeds(seed=9) == [spread("pool", 9, 0), spread("pool", 9, 1)]
+    assert seeds() == [spread("pool", 0, 6), spread("pool", 0, 7)]
 
 
 # Calls.

@@ -258,13 +258,15 @@ def test_an_environment_that_cannot_be_reset_ends_its_episodes_until_it_can() ->
     envs = AgentVecEnv([Oddity] * 3)
     envs.reset()
     *_, dones, infos = envs.step(np.array([STEP, BREAK, STEP]))
+    last = infos[1]["terminal_observation"]
     assert dones.tolist() == [False, True, False]
     assert infos[1]["TimeLimit.truncated"] is False
+    observations, rewards, dones, infos = envs.step(np.array([STEP] * 3))
+    assert dones.tolist() == [False, True, False], "no transition leads from one episode into another"
+    assert (infos[1]["TimeLimit.truncated"], rewards[1]) == (True, 0.0)
+    assert infos[1]["terminal_observation"].tolist() == last.tolist()
+    assert np.asarray(observations)[1, 1] == 0
     _, rewards, dones, infos = envs.step(np.array([STEP] * 3))
-    if dones[1]:  # not yet
-        assert infos[1]["TimeLimit.truncated"] is True
-        assert infos[1]["terminal_observation"].shape == (2,)
-        _, rewards, dones, infos = envs.step(np.array([STEP] * 3))
     assert not dones.any()
     assert rewards[[0, 2]].tolist() == [1.0, 1.0]
     envs.close()

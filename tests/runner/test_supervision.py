@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from agent_gym.core.seeding import derive_seed
 from agent_gym.errors import ConfigurationError, InfrastructureError
 from agent_gym.runner import AsyncPool, Batch, Row
 from agent_gym.runner.backends import Backend
+from agent_gym.runner.episodes import spread
 from agent_gym.runner.messages import Answer, Ask
 from agent_gym.runner.supervision import Deadlines, Supervisor
 from tests.runner.faulty import Faulty, release_all, released
@@ -76,7 +76,7 @@ def test_a_fault_in_a_step_costs_one_episode(backend: str, failure: str, says: s
 def test_a_reset_that_fails_is_tried_again_with_the_same_seed(backend: str, failure: str, tmp_path: Path) -> None:
     with AsyncPool(Faulty, 1, backend=backend, reset_timeout_s=0.5) as pool:
         row = started(pool, do=failure, once=str(tmp_path)).rows[0]
-        assert (row.fault, row.episode, row.info["seed"]) == ("", 0, derive_seed("pool", 0, 0))
+        assert (row.fault, row.episode, row.info["seed"]) == ("", 0, spread("pool", 0, 0))
         assert pool.counters.restarts == 1
 
 

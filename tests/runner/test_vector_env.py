@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from gymnasium.error import AlreadyPendingCallError, ClosedEnvironmentError, NoAsyncCallError
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
+from gymnasium.wrappers import TransformObservation
 from gymnasium.wrappers.vector import DictInfoToList, RecordEpisodeStatistics
 
 import agent_gym
@@ -82,7 +83,7 @@ def test_step_by_step_it_gives_what_gymnasium_gives(id: str, mode: AutoresetMode
 @pytest.mark.parametrize("check", ["determinism", "spaces", "close", *(name for name in CHECKS if "vec" in name and "async" not in name)])
 @pytest.mark.parametrize("id", ["CartPole-v1", "minigrid:MiniGrid-Empty-5x5-v0"])
 def test_environments_that_are_not_ours_hold_the_conformance_suite(id: str, check: str) -> None:
-    CHECKS[check](Maker(id))
+    CHECKS[check](Maker(id, CASES[id]))
 
 
 def test_make_vec_gives_ours_and_gymnasium_gives_its_own() -> None:
@@ -151,6 +152,8 @@ def test_a_mask_that_does_not_fit_is_refused(mask: Any, error: type[Exception]) 
 
 def test_misuse_is_named() -> None:
     envs = odd(AutoresetMode.DISABLED)
+    with pytest.raises(ResetNeeded, match="reset all"):
+        envs.reset(options={"reset_mask": np.array([True, False, True])})
     with pytest.raises(ResetNeeded, match="reset all"):
         envs.step([STEP] * 3)
     with pytest.raises(NoAsyncCallError):
@@ -231,6 +234,45 @@ def test_infos_that_fit_into_no_common_array_are_objects() -> None:
     envs.close()
 
 
+class Telling(Oddity):
+    """Its first info has one value."""
+
+    def __init__(self, value: Any) -> None:
+        super().__init__()
+        self._value = value
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, Any]:
+        observation, _ = super().reset(seed=seed, options=options)
+        return observation, self._value if self._value == [] else {"told": self._value}
+
+
+@pytest.mark.parametrize("values", [(2**70, 1), (1, 2**63), ({"a": 1}, None), (None, {"a": 1}), ({"a": {"b": 1}}, 2)])
+def test_infos_of_any_values_side_by_side_stay_what_they_are(values: tuple[Any, Any]) -> None:
+    envs = AgentVectorEnv([lambda value=value: Telling(value) for value in values], 2)
+    assert tuple(envs.reset()[1]["told"]) == values
+    envs.close()
+
+
+def test_an_info_that_is_no_dict_and_an_observation_that_does_not_fit_are_named() -> None:
+    envs = AgentVectorEnv([Oddity, lambda: Telling([])], 2, max_restarts=0)
+    assert "info must be a dict, got []" in envs.reset()[1]["fault"][1]
+    envs.close()
+    envs = AgentVectorEnv([Oddity, lambda: TransformObservation(Oddity(), lambda _: np.zeros(5), None)], 2)
+    with pytest.raises(ValueError, match=r"observations of envs \[1\] are not in Box"):
+        envs.reset()
+    envs.close()
+
+
+def test_calls_keep_the_place_of_an_environment_that_was_given_up() -> None:
+    envs = AgentVectorEnv(Oddity, 3, max_restarts=0, env_kwargs={"render_mode": "rgb_array"})
+    envs.reset()
+    envs.step([STEP, RAISE, STEP])
+    envs.set_attr("colour", ["red", "green", "blue"])
+    assert envs.get_attr("colour") == ("red", None, "blue")
+    assert [picture is None for picture in envs.render()] == [False, True, False]
+    envs.close()
+
+
 FAULTS = [("thread", RAISE), ("thread", HANG), ("process", RAISE), ("process", HANG), ("process", DIE)]
 
 
@@ -290,7 +332,8 @@ def test_an_environment_that_cannot_be_reset_stays_truncated_until_it_can(mode: 
         assert rewards[[0, 2]].tolist() == [1.0, 1.0]
         assert not truncated[[0, 2]].any()
         if truncated[1]:
-            assert "planted in reset" in infos["fault"][1]
+            told = infos["final_info"] if mode is AutoresetMode.SAME_STEP else infos
+            assert "planted in reset" in told["fault"][1]
     assert truncations[-1] is False
     assert observations[0, 1] == 4
     envs.close()

@@ -9,6 +9,7 @@ import pytest
 from agent_gym.core import Observation, Session, Task
 from agent_gym.errors import ConfigurationError, StateLeak
 from agent_gym.factory import make
+from agent_gym.runner import AsyncPool
 from agent_gym.testing import SmallTask
 from agent_gym.wrappers import CleanStart
 
@@ -68,6 +69,18 @@ def test_what_a_reset_leaves_behind_stops_the_run_and_is_named(leak: str, said: 
         watched.reset(seed=seed)
     with pytest.raises(StateLeak, match=f"task 'lamps/switch/train/.*', after 4 resets: {said}"):
         watched.reset()
+
+
+@pytest.mark.parametrize("backend", ["thread", "process"])
+def test_a_run_in_a_pool_is_stopped_too(backend: str) -> None:
+    with AsyncPool(lambda: CleanStart(env("view"), every=4, instances=1), 2, backend=backend) as pool:
+        for _ in range(3):
+            pool.async_reset()
+            assert len(pool.recv(2)) == 2
+        pool.async_reset()
+        for _ in range(2):
+            with pytest.raises(StateLeak, match=r"(?s)env \d.*visits: 3"):
+                pool.recv(2)
 
 
 @pytest.mark.parametrize("interface", ["text", "array"])

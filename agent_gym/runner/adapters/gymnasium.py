@@ -10,8 +10,9 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space, iterate
 from numpy.typing import NDArray
 
-from agent_gym.core.seeding import derive_seed
+from agent_gym.errors import ResetNeeded
 from agent_gym.runner.adapters.lockstep import Lockstep, Turn, batch, open_pool
+from agent_gym.runner.episodes import spread
 
 __all__ = ["AgentVectorEnv", "make_vec"]
 
@@ -111,6 +112,7 @@ class AgentVectorEnv(VectorEnv[Any, Any, Any]):
 
         Raises:
             TypeError, ValueError: The mask or the seeds do not fit.
+            ResetNeeded: A mask leaves out an environment that was never reset.
             InfrastructureError: No environment at all could be reset.
         """
         self.reset_async(seed=seed, options=options)
@@ -121,12 +123,13 @@ class AgentVectorEnv(VectorEnv[Any, Any, Any]):
         self._expect(None, "reset_async")
         if isinstance(seed, int | np.integer):
             super().reset(seed=int(seed))
-            # 31 bits: older environments seed generators that take no more.
-            seed = [derive_seed("vector", int(seed), i) >> 32 for i in range(self.num_envs)]
+            seed = [spread("vector", int(seed), i) for i in range(self.num_envs)]
         if seed is not None and len(seed) != self.num_envs:
             raise ValueError(f"there must be one seed for each of the {self.num_envs} environments, got {len(seed)}")
         options = dict(options) if options is not None else None
         mask = _checked_mask(options.pop("reset_mask"), self.num_envs) if options and "reset_mask" in options else None
+        if mask is not None and any(self._lockstep.observations[i] is None for i in np.flatnonzero(~mask)):
+            raise ResetNeeded("reset() with a reset_mask before reset() without one: reset all environments first")
         env_ids = range(self.num_envs) if mask is None else [int(i) for i in np.flatnonzero(mask)]
         seeds = [seed[i] for i in env_ids] if seed is not None else None
         self._lockstep.reset(env_ids, seeds, [options] * len(env_ids))
@@ -191,9 +194,9 @@ class AgentVectorEnv(VectorEnv[Any, Any, Any]):
         )
 
     def call(self, name: str, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
-        """Calls a method of every environment, or reads an attribute."""
+        """Calls a method of every environment, or reads an attribute; None stands for an environment that was given up."""
         self._expect(None, "call")
-        return tuple(self.pool.call(name, *args, **kwargs))
+        return tuple(self._lockstep.call(name, *args, **kwargs))
 
     def get_attr(self, name: str) -> tuple[Any, ...]:
         """An attribute of every environment."""
@@ -212,7 +215,7 @@ class AgentVectorEnv(VectorEnv[Any, Any, Any]):
         if len(values) != self.num_envs:
             raise ValueError(f"there must be one value for each of the {self.num_envs} environments, got {len(values)}")
         for i, value in enumerate(values):
-            self.pool.call("set_wrapper_attr", name, value, env_ids=[i])
+            self._lockstep.call("set_wrapper_attr", name, value, env_ids=[i])
 
     def render(self) -> tuple[Any, ...]:
         """What every environment renders."""
@@ -259,19 +262,30 @@ class AgentVectorEnv(VectorEnv[Any, Any, Any]):
         """Gymnasium's way, but values that share no type or shape become an array of objects: nothing is cast, stretched or refused."""
         for key, value in env_info.items():
             held = vector_infos.get(key)
-            if isinstance(held, np.ndarray) and not _fits(value, held):
-                objects = np.full(self.num_envs, None, object)
-                for i in np.flatnonzero(vector_infos[f"_{key}"]):
-                    objects[i] = held[i]
-                objects[env_num] = value
-                vector_infos[key] = objects
-                vector_infos[f"_{key}"][env_num] = True
-            else:
+            if _fits(value, held):
                 super()._add_info(vector_infos, {key: value}, env_num)
+                continue
+            objects = np.full(self.num_envs, None, object)
+            mask = vector_infos.setdefault(f"_{key}", np.zeros(self.num_envs, np.bool_))
+            for i in np.flatnonzero(mask):
+                objects[i] = _single(held, int(i))
+            objects[env_num], mask[env_num] = value, True
+            vector_infos[key] = objects
         return vector_infos
 
 
-def _fits(value: Any, held: NDArray[Any]) -> bool:
+def _single(held: Any, i: int) -> Any:
+    """What one environment's info had."""
+    if isinstance(held, dict):
+        return {key: _single(part, i) for key, part in held.items() if f"_{key}" in held and held[f"_{key}"][i]}
+    return held[i]
+
+
+def _fits(value: Any, held: NDArray[Any] | dict[str, Any] | None) -> bool:
+    if isinstance(value, int) and not -(2**63) <= value < 2**63:
+        return False
+    if held is None or isinstance(held, dict):
+        return held is None or isinstance(value, dict)
     if held.dtype == object or not isinstance(value, int | float | np.generic | np.ndarray):
         return held.dtype == object and not isinstance(value, dict)
     array = np.asarray(value)

@@ -6,7 +6,7 @@ goes to its successor, and the other rows know nothing of it.
 
 import copy
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -16,8 +16,8 @@ from gymnasium.vector import AutoresetMode
 from gymnasium.vector.utils import concatenate, create_empty_array
 from numpy.typing import NDArray
 
-from agent_gym.core.seeding import derive_seed
 from agent_gym.errors import InfrastructureError, ResetNeeded
+from agent_gym.runner.episodes import spread
 from agent_gym.runner.messages import Row
 from agent_gym.runner.pool import AsyncPool
 
@@ -83,10 +83,10 @@ class Lockstep:
             if chosen[place] is not None:
                 self._roots[i], self._faults[i] = chosen[place], 0
             elif self._replaced[i] and root is not None:
-                chosen[place] = derive_seed("successor", root, self._faults[i]) >> 32
+                chosen[place] = spread("successor", root, self._faults[i])
             self._replaced[i] = False
-        self._open.update(env_ids)
         self.pool.async_reset(env_ids, seed=chosen, options=options)
+        self._open.update(env_ids)
 
     def step(self, actions: Sequence[Any] | NDArray[Any]) -> None:
         """Sends actions, one for each environment. Where the episode is over a reset is sent instead, if the mode says so.
@@ -105,8 +105,8 @@ class Lockstep:
             self.reset(waiting)
         ready = [i for i in range(self.pool.num_envs) if not self.needs_reset[i]]
         if ready:
-            self._open.update(ready)
             self.pool.send([actions[i] for i in ready], ready)
+            self._open.update(ready)
 
     def receive(self, timeout: float | None = None) -> dict[int, Turn] | None:
         """Waits for all that was sent.
@@ -134,6 +134,14 @@ class Lockstep:
             raise InfrastructureError(f"no environment could be reset; the first one says: {self.failed_resets[0].row.fault}")
         return turns
 
+    def call(self, name: str | Callable[..., Any], *args: Any, env_ids: Sequence[int] | None = None, **kwargs: Any) -> list[Any]:
+        """`AsyncPool.call` with one value for each environment, None for one that was given up."""
+        states = self.pool.states
+        env_ids = range(self.pool.num_envs) if env_ids is None else env_ids
+        living = [i for i in env_ids if states[i] != "retired"]
+        values = dict(zip(living, self.pool.call(name, *args, env_ids=living, **kwargs), strict=True))
+        return [values.get(i) for i in env_ids]
+
     def _take(self, row: Row) -> None:
         i = row.env_id
         if row.fault:
@@ -147,9 +155,11 @@ class Lockstep:
             self._turns[i] = Turn(row, row)
             self.reset([i])
             return
-        earlier = self._turns.get(i)
-        turn = Turn(row, earlier.final if earlier else row if row.done and same_step else None)
-        self.failed_resets.pop(i, None)
+        earlier, failed = self._turns.get(i), self.failed_resets.pop(i, None)
+        final = earlier.final if earlier else None
+        if same_step and earlier is None:  # a reset again after one that failed; its turn is truncated, so that none spans two episodes
+            final = row if row.done else failed.row if failed else None
+        turn = Turn(row, final)
         if row.kind == "reset" and row.done:
             self.failed_resets[i] = turn
         self._turns[i] = turn
@@ -184,10 +194,18 @@ def open_pool(env: Any, num_envs: int, **keywords: Any) -> AsyncPool:
 
 
 def batch(space: gymnasium.Space[Any], observations: Iterable[Any]) -> Any:
-    """Observations as Gymnasium batches them: new arrays where the space has arrays, a tuple where it has not."""
+    """Observations as Gymnasium batches them: new arrays where the space has arrays, a tuple where it has not.
+
+    Raises:
+        ValueError: One does not fit the space; says which.
+    """
     rows = list(observations)
     empty: Any = create_empty_array(space, len(rows))
-    return concatenate(space, rows, empty)
+    try:
+        return concatenate(space, rows, empty)
+    except (ValueError, TypeError, LookupError) as error:
+        wrong = [i for i, row in enumerate(rows) if not space.contains(row)]
+        raise ValueError(f"the observations of envs {wrong} are not in {space}: {error}") from error
 
 
 def read(env: gymnasium.Env[Any, Any], name: str) -> Any:

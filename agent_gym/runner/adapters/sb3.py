@@ -125,11 +125,11 @@ class AgentVecEnv(VecEnv):
         return all(self.pool.call("has_wrapper_attr", attr_name))
 
     def get_attr(self, attr_name: str, indices: VecEnvIndices = None) -> list[Any]:
-        """An attribute of these environments."""
+        """An attribute of these environments; None stands for one that was given up, as in what methods return."""
         env_ids = self._ids(indices)
         if attr_name == "render_mode":  # SB3 asks when it is made, and an environment that does not come up shall not stop it
             return [self.pool.render_mode for _ in env_ids]
-        return list(self.pool.call(read, attr_name, env_ids=env_ids))
+        return list(self._lockstep.call(read, attr_name, env_ids=env_ids))
 
     def set_attr(self, attr_name: str, value: Any, indices: VecEnvIndices = None) -> None:
         """Sets an attribute of these environments; the successor of one that breaks down does not have it."""
@@ -142,19 +142,19 @@ class AgentVecEnv(VecEnv):
             return self._masks(env_ids)
         for i in env_ids:
             self._lockstep.masks[i] = None  # the call may change what can be done
-        return list(self.pool.call(method_name, *method_args, env_ids=env_ids, **method_kwargs))
+        return list(self._lockstep.call(method_name, *method_args, env_ids=env_ids, **method_kwargs))
 
     def env_is_wrapped(self, wrapper_class: type[gymnasium.Wrapper[Any, Any, Any, Any]], indices: VecEnvIndices = None) -> list[bool]:
         """Whether these environments are inside a wrapper of that class."""
         name = f"{wrapper_class.__module__}.{wrapper_class.__qualname__}"
-        return list(self.pool.call(is_wrapped, name, env_ids=self._ids(indices)))
+        return [bool(found) for found in self._lockstep.call(is_wrapped, name, env_ids=self._ids(indices))]
 
     def get_images(self) -> Sequence[NDArray[Any] | None]:
         """What every environment renders, where they render ``rgb_array``."""
         if self.render_mode != "rgb_array":
             warnings.warn(f"images need the render mode 'rgb_array', and this one is {self.render_mode!r}", stacklevel=2)
             return [None] * self.num_envs
-        return list(self.pool.call("render"))
+        return list(self._lockstep.call("render"))
 
     def _ids(self, indices: VecEnvIndices) -> list[int]:
         return [int(i) for i in self._get_indices(indices)]
@@ -162,7 +162,7 @@ class AgentVecEnv(VecEnv):
     def _masks(self, env_ids: Sequence[int]) -> list[Any]:
         masks, failed = self._lockstep.masks, self._lockstep.failed_resets
         if unknown := [i for i in env_ids if masks[i] is None and i not in failed]:
-            for i, mask in zip(unknown, self.pool.call(_MASKS, env_ids=unknown), strict=True):
+            for i, mask in zip(unknown, self._lockstep.call(_MASKS, env_ids=unknown), strict=True):
                 masks[i] = mask
         # Where there is no episode nothing can be done, and any mask will do.
         any_mask = next((mask for mask in masks if mask is not None), None)

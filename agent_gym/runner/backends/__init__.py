@@ -53,6 +53,10 @@ class Backend(ABC):
     def kill(self, slot: int) -> None:
         """Is rid of the slot's worker, whatever it is doing, and of what it started; it never answers again, or by an ask's id."""
 
+    def received(self, slot: int) -> int:  # noqa: ARG002 - where answers come in one piece
+        """How many bytes of the slot's next answer have come so far."""
+        return 0
+
     def usages(self) -> Mapping[int, Usage]:
         """What each slot's environment uses, where that can be told. May be called from any thread."""
         return {}

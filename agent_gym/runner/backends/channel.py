@@ -29,6 +29,11 @@ class Channel:
         """The socket's descriptor."""
         return self._end.fileno()
 
+    @property
+    def received(self) -> int:
+        """How many bytes of a message whose end has not come yet are here."""
+        return len(self._incoming)
+
     def send(self, message: bytes) -> bool:
         """Sends a message, as far as that goes at once; gives False if `flush` has to do the rest. Without an other end it is lost."""
         self._outgoing += _LENGTH.pack(len(message))

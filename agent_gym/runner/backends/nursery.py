@@ -3,7 +3,9 @@
 It is started afresh, imports what workers need, and has one thread: so forks are cheap and safe, and the user's script is not imported
 again (it needs no ``if __name__ == "__main__"``). When its socket to the pool's process ends, however that process died, it kills every
 worker. Each worker is the leader of a session of its own. What a worker leaves behind becomes a child of the nursery (it is their
-subreaper, prctl(2)), and is killed too. If the nursery itself is killed, the kernel kills the workers (PR_SET_PDEATHSIG).
+subreaper, prctl(2)), and is killed too. If the nursery itself is killed, the kernel kills the workers (PR_SET_PDEATHSIG), but what they
+started in sessions of its own lives on. A daemon that left its worker's session without ever starting a program is not known to be
+that worker's, and dies with the next worker that does.
 
 Messages are JSON, one a packet. To the nursery: ``{"spawn": worker, "slot": n}`` with the worker's end of a socket pair, and
 ``{"kill": worker}``. From it: ``{"born": worker, "pid": pid}`` and ``{"gone": worker, "how": text}``.
@@ -78,22 +80,29 @@ class _Nursery:
             return False
         order = json.loads(packet)
         if "spawn" in order:
-            self._spawn(order["spawn"], order["slot"], descriptors[0])
+            self._spawn(order["spawn"], order["slot"], descriptors)
         elif (pid := next((pid for pid, child in self._children.items() if child.worker == order["kill"]), 0)) != 0:
             _kill_group(pid)
             _wait_for(pid)
             self._reap()
         return True
 
-    def _spawn(self, worker: int, slot: int, descriptor: int) -> None:
+    def _spawn(self, worker: int, slot: int, descriptors: list[int]) -> None:
         child = _Child(worker, slot, self._workdir / f"env-{slot}")
-        child.temporary.mkdir(parents=True, exist_ok=True)
-        pid = os.fork()
-        if pid == 0:
-            self._be(child, descriptor)
-        os.close(descriptor)
-        self._children[pid] = child
-        self._news.append(json.dumps({"born": worker, "pid": pid}).encode())
+        try:
+            if not descriptors:  # there is no room for another here
+                raise OSError("too many open files")
+            child.temporary.mkdir(parents=True, exist_ok=True)
+            if (pid := os.fork()) == 0:
+                self._be(child, descriptors[0])
+        except OSError as error:
+            self._news.append(json.dumps({"gone": worker, "how": f"could not be started: {error}"}).encode())
+        else:
+            self._children[pid] = child
+            self._news.append(json.dumps({"born": worker, "pid": pid}).encode())
+        finally:
+            for descriptor in descriptors:
+                os.close(descriptor)
 
     def _be(self, child: _Child, descriptor: int) -> NoReturn:
         """What a fork does instead of going on."""
@@ -137,11 +146,7 @@ class _Nursery:
             os.waitpid(dead.si_pid, 0)
             if child is not None:
                 gone = True
-                how = (
-                    f"was killed by {signal.Signals(dead.si_status).name}"
-                    if dead.si_code != os.CLD_EXITED
-                    else f"exited with code {dead.si_status}"
-                )
+                how = f"exited with code {dead.si_status}" if dead.si_code == os.CLD_EXITED else f"was killed by {_name(dead.si_status)}"
                 shutil.rmtree(child.temporary, ignore_errors=True)
                 self._news.append(json.dumps({"gone": child.worker, "how": f"{how}{_tail(child.log)}"}).encode())
         if gone:
@@ -211,10 +216,16 @@ def _wait_for(pid: int) -> None:
         time.sleep(0.001)
 
 
+def _name(number: int) -> str:
+    """A signal's name; real-time signals have none."""
+    return next((known.name for known in signal.Signals if known == number), f"signal {number}")
+
+
 def _tail(log: Path) -> str:
     text = ""
-    with contextlib.suppress(OSError):
-        text = log.read_bytes()[-_LOG_TAIL:].decode(errors="replace").strip()
+    with contextlib.suppress(OSError), log.open("rb") as file:
+        file.seek(max(0, log.stat().st_size - _LOG_TAIL))
+        text = file.read(_LOG_TAIL).decode(errors="replace").strip()
     return f"; the end of {log}:\n{text}" if text else ""
 
 

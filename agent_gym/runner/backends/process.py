@@ -15,6 +15,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections import deque
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -61,6 +62,7 @@ class ProcessBackend(Backend):
         self._selector = selectors.DefaultSelector()
         self._nursery: subprocess.Popen[bytes] | None = None
         self._control: socket.socket | None = None
+        self._orders: deque[tuple[bytes, socket.socket | None]] = deque()  # for the nursery, each with the worker's end of its socket
         self._closed = False
 
     def spawn(self, slot: int, ask: Ask) -> None:
@@ -70,14 +72,15 @@ class ProcessBackend(Backend):
             InfrastructureError: The nursery cannot be started, or the system allows no further socket.
         """
         self._last += 1
+        if self._control is None:
+            self._control = self._start_nursery(getattr(ask.payload, "modules", ()))
         try:
             ours, theirs = socket.socketpair()
         except OSError as error:
             raise InfrastructureError(f"no socket for a worker: {error}") from error
-        with theirs:
-            ours.setblocking(False)
-            worker = self._workers[slot] = _Worker(self._last, slot, Channel(ours))
-            self._tell({"spawn": worker.number, "slot": slot}, [theirs.fileno()], getattr(ask.payload, "modules", ()))
+        ours.setblocking(False)
+        worker = self._workers[slot] = _Worker(self._last, slot, Channel(ours))
+        self._tell({"spawn": worker.number, "slot": slot}, theirs)
         self._watch(worker, _READ)
         self.send(slot, ask)
 
@@ -101,7 +104,8 @@ class ProcessBackend(Backend):
         news = False
         for key, mask in events:
             if key.data is None:
-                news = True  # last, so that an answer comes before its worker's death
+                news = bool(mask & _READ)  # last, so that an answer comes before its worker's death
+                self._pass_on()
                 continue
             worker: _Worker = key.data
             if mask & _WRITE and worker.channel.flush():
@@ -114,6 +118,11 @@ class ProcessBackend(Backend):
         """Has the worker killed, with its session and all that it started."""
         if (worker := self._workers.pop(slot, None)) is not None:
             self._hang_up(worker)
+
+    def received(self, slot: int) -> int:
+        """How many bytes of the worker's next answer are here."""
+        worker = self._workers.get(slot)
+        return worker.channel.received if worker is not None else 0
 
     def usages(self) -> Mapping[int, Usage]:
         """What each worker and all that it started use."""
@@ -207,23 +216,26 @@ class ProcessBackend(Backend):
             self._selector.unregister(worker.channel)
         worker.watched = False
 
-    def _tell(self, order: Mapping[str, int], descriptors: Sequence[int] = (), preload: Sequence[str] = ()) -> None:
-        if self._control is None:
-            if "kill" in order:
-                return  # with the nursery died all workers
-            self._control = self._start_nursery(preload)
-        try:
-            self._control.settimeout(_PATIENCE_S)
-            socket.send_fds(self._control, [json.dumps(order).encode()], list(descriptors))
-        except OSError:  # it is dead, or as good as dead: `_hear` will find the end of its socket
-            assert self._nursery is not None
-            self._nursery.kill()
-        finally:
-            self._control.setblocking(False)
+    def _tell(self, order: Mapping[str, int], end: socket.socket | None = None) -> None:
+        if self._control is not None:  # else with the nursery died all workers
+            self._orders.append((json.dumps(order).encode(), end))
+            self._pass_on()
+
+    def _pass_on(self) -> None:
+        """Gives the nursery the orders that its socket has room for: while it imports, it does not listen."""
+        assert self._control is not None
+        with contextlib.suppress(OSError):  # full, or it is dead: `_hear` will find the end of its socket
+            while self._orders:
+                order, end = self._orders[0]
+                socket.send_fds(self._control, [order], [] if end is None else [end.fileno()])
+                if end is not None:
+                    end.close()
+                self._orders.popleft()
+        self._selector.modify(self._control, _READ | _WRITE if self._orders else _READ, None)
 
     def _start_nursery(self, preload: Sequence[str]) -> socket.socket:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        arguments = json.dumps([theirs.fileno(), self._owner, str(self._workdir), self._owned, list(preload), sys.path])
+        arguments = json.dumps([theirs.fileno(), self._owner, str(self._workdir), self._owned, list(preload), list(map(str, sys.path))])
         try:
             with theirs, (self._workdir / "nursery.txt").open("ab") as log:
                 self._nursery = subprocess.Popen(
@@ -245,8 +257,14 @@ class ProcessBackend(Backend):
         """Hangs up on the nursery, which then kills what is left, and waits for its end."""
         if self._control is not None:
             self._selector.unregister(self._control)
+            with contextlib.suppress(OSError):  # its end is closed already
+                self._control.shutdown(socket.SHUT_RDWR)  # a fork of this process may hold the socket too
             self._control.close()
             self._control = None
+            for _, end in self._orders:
+                if end is not None:
+                    end.close()
+            self._orders.clear()
         if self._nursery is not None:
             try:
                 self._nursery.wait(_PATIENCE_S)

@@ -1,5 +1,7 @@
 """What a worker process does: reads asks from its socket and writes answers, until it is told to close or nobody is there."""
 
+import io
+import os
 import pickle
 import random  # noqa: TID251 - only to seed it, for environments that draw from it
 
@@ -20,11 +22,15 @@ def serve(slot: int, channel: Channel) -> None:
         slot: The slot.
         channel: A blocking one.
     """
+    own = os.getpid()
+    _seed_globals(int.from_bytes(os.urandom(8)))
     worker = Worker(slot, before_reset=_seed_globals)
     while channel.open and not worker.closed:
         for message in channel.receive():
-            ask = _decode_ask(message)
-            channel.send(_encode_answer(worker.handle(ask)))
+            answer = _answer(worker, message)
+            if os.getpid() != own:  # the environment has forked, and this is the child: the answer is its parent's
+                os._exit(0)
+            channel.send(_encode_answer(answer))
     if not worker.closed:
         worker.handle(Ask(-1, "close", None))
 
@@ -35,10 +41,11 @@ def encode_ask(ask: Ask) -> bytes:
     Raises:
         TypeError: It holds something that cannot be pickled.
     """
-    # What is given as code may stand in the user's script, which the worker does not import: cloudpickle takes it along.
-    dumps = pickle.dumps if ask.kind in ("reset", "step", "close") else cloudpickle.dumps
     try:
-        return bytes(dumps(tuple(ask), protocol=5))
+        payload = pickle.dumps(ask.payload, protocol=5) if ask.kind in ("reset", "step", "close") else b"__main__"
+        if b"__main__" in payload:  # the user's script, which the worker does not import: cloudpickle takes along what stands in it
+            payload = cloudpickle.dumps(ask.payload, protocol=5)
+        return pickle.dumps((ask.id, ask.kind), protocol=5) + payload
     except Exception as error:  # pickling runs code of whatever it meets
         raise TypeError(f"{ask.kind}: a worker process can only be given what can be pickled: {type(error).__name__}: {error}") from error
 
@@ -54,12 +61,21 @@ def decode_answer(message: bytes, slot: int, ask: Ask) -> Answer:
     try:
         return Answer(*pickle.loads(message))
     except Exception as error:  # noqa: BLE001 - unpickling runs code of whatever it meets
-        return _unreadable(Answer(ask.id, slot, ask.kind, None), f"cannot be unpickled: {type(error).__name__}: {error}")
+        return _failed(
+            Answer(ask.id, slot, ask.kind, None), f"what {ask.kind} answered cannot be unpickled: {type(error).__name__}: {error}"
+        )
 
 
-def _decode_ask(message: bytes) -> Ask:
-    ask_id, kind, payload = pickle.loads(message)
-    return Ask(ask_id, kind, payload)
+def _answer(worker: Worker, message: bytes) -> Answer:
+    file = io.BytesIO(message)
+    ask_id, kind = pickle.load(file)
+    try:
+        payload = pickle.load(file)
+    except Exception as error:  # noqa: BLE001 - the same
+        return _failed(
+            Answer(ask_id, worker.slot, kind, None), f"what {kind} was given cannot be unpickled: {type(error).__name__}: {error}"
+        )
+    return worker.handle(Ask(ask_id, kind, payload))
 
 
 def _encode_answer(answer: Answer) -> bytes:
@@ -68,13 +84,12 @@ def _encode_answer(answer: Answer) -> bytes:
         try:
             return bytes(dumps(tuple(answer), protocol=5))
         except Exception as error:  # noqa: BLE001 - pickling runs code of whatever it meets
-            why = f"cannot be pickled: {type(error).__name__}: {error}"
-    return pickle.dumps(tuple(_unreadable(answer, why)), protocol=5)
+            why = f"what {answer.kind} answered cannot be pickled: {type(error).__name__}: {error}"
+    return pickle.dumps(tuple(_failed(answer, why)), protocol=5)
 
 
-def _unreadable(answer: Answer, why: str) -> Answer:
-    text = f"what {answer.kind} answered {why}"
-    return answer._replace(value=TypeError(text) if answer.kind == "call" else None, error=f"{text}\n{answer.error}".strip())
+def _failed(answer: Answer, why: str) -> Answer:
+    return answer._replace(value=TypeError(why) if answer.kind == "call" else None, error=f"{why}\n{answer.error}".strip())
 
 
 def _seed_globals(seed: int) -> None:
