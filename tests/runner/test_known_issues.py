@@ -219,12 +219,12 @@ def test_slow_environments_hold_up_nobody_else() -> None:
 def test_closing_gives_every_file_descriptor_and_thread_back(make: Any, backend: str) -> None:
     """DLR-RM/stable-baselines3#2284: pipes leaked, until there were "too many open files"."""
     counts = []
-    for _ in range(3):
+    for _ in range(2):
         envs = make(2, backend=backend)
         envs.reset()
         envs.close()
         counts.append((open_fds(), threading.active_count()))
-    assert counts[1] == counts[2]
+    assert counts[0] == counts[1]
 
 
 @pytest.mark.parametrize("backend", BACKENDS)

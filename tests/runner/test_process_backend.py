@@ -1,5 +1,7 @@
 """What workers in processes may do without anything being left, lost or held up."""
 
+import contextlib
+import functools
 import multiprocessing
 import os
 import signal
@@ -43,6 +45,10 @@ def alive(pid: int) -> bool:
 
 def pids(folder: Path) -> list[int]:
     return [int(path.read_text()) for path in sorted(folder.iterdir())]
+
+
+def gone(processes: set[int], folder: Path) -> bool:
+    return not any(alive(pid) for pid in processes) and not list(folder.iterdir())
 
 
 def process(**keywords: Any) -> AsyncPool:
@@ -104,13 +110,14 @@ pool.recv()
 @pytest.fixture
 def script(tmp_path: Path) -> Callable[..., subprocess.Popen[str]]:
     (tmp_path / "script.py").write_text(_SCRIPT)
-    for name in ("children", "tmp"):
-        (tmp_path / name).mkdir()
 
-    def run(*arguments: str) -> subprocess.Popen[str]:
+    def run(how: signal.Signals | None) -> subprocess.Popen[str]:
+        own = tmp_path / str(how)
+        for name in ("children", "tmp"):
+            (own / name).mkdir(parents=True)
         return subprocess.Popen(
-            [sys.executable, str(tmp_path / "script.py"), str(tmp_path / "children"), *arguments],
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "TMPDIR": str(tmp_path / "tmp")},
+            [sys.executable, str(tmp_path / "script.py"), str(own / "children"), *([] if how else ["end"])],
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "TMPDIR": str(own / "tmp")},
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
@@ -119,23 +126,21 @@ def script(tmp_path: Path) -> Callable[..., subprocess.Popen[str]]:
     return run
 
 
-@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT, None])
-def test_nothing_outlives_the_pools_process_however_it_ends(
-    script: Callable[..., subprocess.Popen[str]], tmp_path: Path, how: signal.Signals | None
-) -> None:
-    with script(*([] if how else ["end"])) as running:
-        assert running.stdout is not None
-        line = running.stdout.readline()
-        workers = [int(word) for word in line.split()]
-        family = [psutil.Process(running.pid), *psutil.Process(running.pid).children(recursive=True)] if how else []
-        assert len(workers) == 2, line
-        if how:
-            running.send_signal(how)
-        running.wait(60)
-    left = {*workers, *pids(tmp_path / "children"), *(found.pid for found in family)}
-    assert len(left) >= 5
-    assert eventually(lambda: not any(alive(pid) for pid in left))
-    assert eventually(lambda: list((tmp_path / "tmp").iterdir()) == [])
+def test_nothing_outlives_the_pools_process_however_it_ends(script: Callable[..., subprocess.Popen[str]], tmp_path: Path) -> None:
+    ways = [signal.SIGKILL, signal.SIGTERM, signal.SIGINT, None]
+    with contextlib.ExitStack() as ends:
+        for how, running in [(how, ends.enter_context(script(how))) for how in ways]:  # all are started at once
+            assert running.stdout is not None
+            line = running.stdout.readline()
+            workers = [int(word) for word in line.split()]
+            assert len(workers) == 2, line
+            family = [psutil.Process(running.pid), *psutil.Process(running.pid).children(recursive=True)] if how else []
+            if how:
+                running.send_signal(how)
+            running.wait(60)
+            left = {*workers, *pids(tmp_path / str(how) / "children"), *(found.pid for found in family)}
+            assert len(left) >= 5
+            assert eventually(functools.partial(gone, left, tmp_path / str(how) / "tmp"))
 
 
 def test_a_pool_that_nobody_closes_is_closed_when_it_is_forgotten() -> None:

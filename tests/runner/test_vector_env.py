@@ -20,7 +20,6 @@ from tests.runner.oddities import BREAK, CUT, DIE, END, HANG, RAISE, STEP, Oddit
 
 MODES = list(AutoresetMode)
 SEEDS = [11, 12, 13]
-BACKENDS = ["thread", "process"]
 CASES = {"CartPole-v1": {}, "agent_gym:AgentBase/ToolTask-v0": {}, "minigrid:MiniGrid-Empty-5x5-v0": {"max_steps": 9}}
 
 
@@ -54,9 +53,13 @@ def same(one: Any, other: Any) -> None:
         assert one == other
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
-@pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("id", CASES)
+@pytest.mark.parametrize(
+    ("id", "mode", "backend"),
+    [
+        *((name, mode, "thread") for name in CASES for mode in MODES),
+        ("agent_gym:AgentBase/ToolTask-v0", AutoresetMode.SAME_STEP, "process"),
+    ],
+)
 def test_step_by_step_it_gives_what_gymnasium_gives(id: str, mode: AutoresetMode, backend: str) -> None:
     make = Maker(id, CASES[id])
     theirs = SyncVectorEnv([make] * 3, autoreset_mode=mode)
@@ -273,11 +276,10 @@ def test_calls_keep_the_place_of_an_environment_that_was_given_up() -> None:
     envs.close()
 
 
-FAULTS = [("thread", RAISE), ("thread", HANG), ("process", RAISE), ("process", HANG), ("process", DIE)]
-
-
-@pytest.mark.parametrize(("backend", "how"), FAULTS)
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize(
+    ("mode", "backend", "how"),
+    [*((mode, "thread", how) for mode in MODES for how in (RAISE, HANG)), *((MODES[0], "process", how) for how in (RAISE, HANG, DIE))],
+)
 def test_a_fault_truncates_one_row_and_nothing_else(mode: AutoresetMode, backend: str, how: int) -> None:
     envs = odd(mode, backend, step_timeout_s=1.0)
     first, _ = envs.reset(seed=0)
