@@ -5,8 +5,8 @@ import os
 import pytest
 from hypothesis import HealthCheck, settings
 
-from agent_gym.sandbox import available
 from agent_gym.browser.chromium import executable
+from agent_gym.sandbox import available
 
 # A busy machine is slow, and that is no failure; the same examples are tried every time.
 settings.register_profile("steady", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])

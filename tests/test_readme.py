@@ -25,7 +25,7 @@ CONSOLE = [line for kind, code in BLOCKS if kind == "console" and code != MAKE f
 def test_the_readme_has_the_two_commands_and_nothing_untested() -> None:
     assert ("console", MAKE) in BLOCKS
     assert {kind for kind, _ in BLOCKS} == {"python", "text", "console"}
-    assert len(PYTHON) == 5
+    assert len(PYTHON) == 4
     assert len(CONSOLE) >= 3
 
 

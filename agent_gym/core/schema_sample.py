@@ -2,8 +2,8 @@
 
 import re
 from collections.abc import Mapping
-from re import _constants as sre  # type: ignore[attr-defined]
-from re import _parser as sre_parser  # type: ignore[attr-defined]
+from re import _constants as sre
+from re import _parser as sre_parser
 from typing import Any
 
 import numpy as np

@@ -120,6 +120,7 @@ def test_a_browser_that_dies_is_no_failure_of_the_agents() -> None:
 
 
 def test_keywords_that_do_not_fit_are_refused() -> None:
-    for keywords in ({"engine": "firefox"}, {"observation": "image"}, {"engine": "chromium", "observation": "sound"}):
+    refused: list[dict[str, Any]] = [{"engine": "firefox"}, {"observation": "image"}, {"engine": "chromium", "observation": "sound"}]
+    for keywords in refused:
         with pytest.raises(ConfigurationError):
             gym.make(WEB, interface="text", disable_env_checker=True, **keywords)
