@@ -59,7 +59,7 @@ def test_close_gives_everything_back(tmp_path: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "tmp"))
     (tmp_path / "tmp").mkdir()
     (tmp_path / "children").mkdir()
-    descriptors, threads = psutil.Process().num_fds(), threading.active_count()
+    descriptors, threads, others = psutil.Process().num_fds(), threading.active_count(), psutil.Process().children()
     pool = process()
     started(pool)
     pool.send([f"children:{tmp_path}/children"], [0])
@@ -68,7 +68,7 @@ def test_close_gives_everything_back(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert all(alive(pid) for pid in (*workers, *pids(tmp_path / "children")))
     pool.close()
     assert not any(alive(pid) for pid in (*workers, *pids(tmp_path / "children")))
-    assert psutil.Process().children() == []
+    assert psutil.Process().children() == others
     assert (psutil.Process().num_fds(), threading.active_count()) == (descriptors, threads)
     assert list((tmp_path / "tmp").iterdir()) == []
 
@@ -144,18 +144,20 @@ def test_nothing_outlives_the_pools_process_however_it_ends(script: Callable[...
 
 
 def test_a_pool_that_nobody_closes_is_closed_when_it_is_forgotten() -> None:
+    others = psutil.Process().children()
     pool = process()
     workers = pool.call("pid")
     del pool
     assert eventually(lambda: not any(alive(pid) for pid in workers))
-    assert psutil.Process().children() == []
+    assert psutil.Process().children() == others
 
 
 def test_if_the_nursery_dies_so_do_the_workers_and_both_are_replaced() -> None:
+    others = psutil.Process().children()
     with process() as pool:
         started(pool)
         workers = pool.call("pid")
-        (nursery,) = psutil.Process().children()
+        (nursery,) = (child for child in psutil.Process().children() if child not in others)
         pool.send(["hang", "hang"], [0, 1])
         nursery.kill()
         rows = [row for _ in range(2) for row in pool.recv(timeout=20)]

@@ -1,5 +1,6 @@
 """What the tests of the Chromium engine share."""
 
+import contextlib
 from collections.abc import Callable, Iterator
 
 import psutil
@@ -29,5 +30,6 @@ def open_page(needs_chromium: None) -> Iterator[Open]:  # noqa: ARG001 - pytest'
 def kill_browsers() -> None:
     """Kills the browsers that this process has started, as a machine short of memory would."""
     for child in psutil.Process().children(recursive=True):
-        if "--remote-debugging-pipe" in child.cmdline():
-            child.kill()
+        with contextlib.suppress(psutil.NoSuchProcess):  # also a zombie, left by another test
+            if "--remote-debugging-pipe" in child.cmdline():
+                child.kill()
