@@ -82,6 +82,8 @@ class Episode:
         if (version := step.get("policy_version")) is not None:
             row.setdefault("policy_version_start", version)
             row["policy_version_end"] = version
+        if (stage := step.get("stage")) is not None:
+            row.setdefault("stage", stage)
         for name in ("prompt_tokens", "completion_tokens", "cost_usd", "model_us", "human_s"):
             if step.get(name) is not None:
                 self._told[name] = self._told.get(name, 0) + step[name]

@@ -16,8 +16,14 @@ from agent_gym.trajectories.blobs import Blobs, png
 
 __all__ = ["as_json", "call_rows", "checked_notes", "drawn_digest", "end_row", "now_us", "observation_digest", "step_row"]
 
-_NOTED: dict[str, Callable[[Any], float]] = {"logprob": float, "policy_version": int, "model_us": int, "human_s": float}
-_USAGE: dict[str, Callable[[Any], float]] = {"prompt_tokens": int, "completion_tokens": int, "cost_usd": float}
+_NOTED: dict[str, Callable[[Any], float | str]] = {
+    "logprob": float,
+    "policy_version": int,
+    "model_us": int,
+    "human_s": float,
+    "stage": str,
+}
+_USAGE: dict[str, Callable[[Any], float | str]] = {"prompt_tokens": int, "completion_tokens": int, "cost_usd": float}
 _TOKENS: dict[str, Callable[[Any], float]] = {
     "prompt_token_ids": int,
     "completion_token_ids": int,
@@ -73,7 +79,7 @@ def checked_notes(notes: Mapping[str, Any]) -> dict[str, Any]:
     """The columns that notes fill: the known ones by name, everything else as one JSON object in ``note``.
 
     Args:
-        notes: ``logprob``, ``policy_version``, ``model_us``, ``human_s``, ``usage`` (``prompt_tokens``, ``completion_tokens``,
+        notes: ``logprob``, ``policy_version``, ``model_us``, ``human_s``, ``stage``, ``usage`` (``prompt_tokens``, ``completion_tokens``,
             ``cost_usd``), ``tokens`` (lists, by the columns of the table ``tokens``), and anything that is JSON or NumPy.
 
     Returns:

@@ -43,6 +43,7 @@ EPISODES = _schema(
     ("reset_options", _TEXT, "JSON of reset(options=…)"),
     ("source", _TEXT, "who acted: oracle, policy, human"),
     ("policy_id", _TEXT, "name of the policy"),
+    ("stage", _TEXT, "what the runner's schedule was for, where it told: explore, exploit"),
     ("policy_version_start", pa.int64(), "policy version at the first step that told one"),
     ("policy_version_end", pa.int64(), "policy version at the last step that told one"),
     ("n_turns", pa.int32(), "steps with an action"),

@@ -1,17 +1,25 @@
 """A pool's figures, from a pool that is played on a clock of our own."""
 
+import itertools
 import json
+import os
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
 
+import gymnasium as gym
 import pytest
+from gymnasium.spaces import Discrete
 
 from agent_gym.runner.messages import Kind, Usage
 from agent_gym.runner.monitor import Meter, PoolStats
 from agent_gym.runner.pool import AsyncPool
 from agent_gym.runner.supervision import Counters, Outcome
 from agent_gym.runner.tasks import TaskQueue
+from agent_gym.trajectories import TrajectoryStore
+from agent_gym.wrappers import RecordTrajectory
 
 
 class Clock:
@@ -214,3 +222,48 @@ def test_a_real_pool_tells_its_figures() -> None:
     assert stats.outstanding + stats.arrived == 3
     assert "cannot be told apart" in stats.remark
     json.dumps(stats.as_dict())
+
+
+class Hoarding(gym.Env[Any, Any]):
+    """Opens a file at every step, and never closes one."""
+
+    observation_space = Discrete(2)
+    action_space = Discrete(2)
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[int, dict[str, Any]]:  # noqa: ARG002 - it has none
+        super().reset(seed=seed)
+        self.held: list[Any] = []
+        return 0, {}
+
+    def step(self, action: int) -> tuple[int, float, bool, bool, dict[str, Any]]:
+        if action:
+            self.held.append(open(os.devnull))  # noqa: SIM115, PTH123 - that is the point
+        return 0, 0.0, False, False, {}
+
+
+def test_an_env_of_a_real_pool_that_leaks_files_raises_an_alert_row_that_names_it() -> None:
+    clock = itertools.count(step=5)
+    with AsyncPool(Hoarding, 2, backend="process") as pool:
+        pool.async_reset()
+        pool.recv(min=2)
+        pool.meter._clock = lambda: float(next(clock))
+        for _ in range(20):
+            pool.send([0, 1], [0, 1])
+            pool.recv(min=2)
+            pool.meter.sample(pool.usages)
+        alerts = pool.stats().alerts
+    assert [(alert.env_id, alert.what) for alert in alerts] == [(1, "fds")]
+
+
+@pytest.mark.parametrize("preset", ["explore", "exploit"])
+def test_a_presets_stage_stands_in_the_record(preset: str, tmp_path: Path) -> None:
+    run = TrajectoryStore(tmp_path).open_run()
+
+    def env() -> Any:
+        return RecordTrajectory(gym.make("agent_gym:AgentBase/ToolTask-v0", disable_env_checker=True), run)
+
+    with AsyncPool(env, 2, tasks=[f"retail/cancel/train/{number}" for number in range(3)], scheduler=preset) as pool:
+        while not pool.finished:
+            going = [row for row in pool.recv() if not row.done]
+            pool.send([int(row.mask.argmax()) for row in going if row.mask is not None], [row.env_id for row in going])
+    assert [row["stage"] for row in TrajectoryStore(tmp_path).episodes()] == [preset] * 3
