@@ -2,6 +2,7 @@
 
 import os
 import struct
+import threading
 import warnings
 import zlib
 from hashlib import blake2b
@@ -48,7 +49,7 @@ class Blobs:
         if path.exists() and path.stat().st_size == len(content):
             return digest
         path.parent.mkdir(parents=True, exist_ok=True)
-        hidden = path.with_name(f".{digest}.{os.getpid()}.tmp")
+        hidden = path.with_name(f".{digest}.{os.getpid()}-{threading.get_native_id()}.tmp")
         try:
             hidden.write_bytes(content)
             hidden.rename(path)

@@ -19,6 +19,7 @@ import glob
 import os
 import platform
 import sys
+import threading
 import uuid
 import warnings
 from collections.abc import Iterator
@@ -396,7 +397,7 @@ class TrajectoryStore:
 
 def _write_new(path: Path, content: dict[str, Any]) -> bool:
     """Writes a small file unless it exists; returns whether it did."""
-    hidden = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    hidden = path.with_name(f".{path.name}.{os.getpid()}-{threading.get_native_id()}.tmp")
     hidden.write_bytes(orjson.dumps(content))
     try:
         os.link(hidden, path)

@@ -6,7 +6,6 @@ import os
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import gymnasium as gym
@@ -18,8 +17,6 @@ from agent_gym.runner.monitor import Meter, PoolStats
 from agent_gym.runner.pool import AsyncPool
 from agent_gym.runner.supervision import Counters, Outcome
 from agent_gym.runner.tasks import TaskQueue
-from agent_gym.trajectories import TrajectoryStore
-from agent_gym.wrappers import RecordTrajectory
 
 
 class Clock:
@@ -253,17 +250,3 @@ def test_an_env_of_a_real_pool_that_leaks_files_raises_an_alert_row_that_names_i
             pool.meter.sample(pool.usages)
         alerts = pool.stats().alerts
     assert [(alert.env_id, alert.what) for alert in alerts] == [(1, "fds")]
-
-
-@pytest.mark.parametrize("preset", ["explore", "exploit"])
-def test_a_presets_stage_stands_in_the_record(preset: str, tmp_path: Path) -> None:
-    run = TrajectoryStore(tmp_path).open_run()
-
-    def env() -> Any:
-        return RecordTrajectory(gym.make("agent_gym:AgentBase/ToolTask-v0", disable_env_checker=True), run)
-
-    with AsyncPool(env, 2, tasks=[f"retail/cancel/train/{number}" for number in range(3)], scheduler=preset) as pool:
-        while not pool.finished:
-            going = [row for row in pool.recv() if not row.done]
-            pool.send([int(row.mask.argmax()) for row in going if row.mask is not None], [row.env_id for row in going])
-    assert [row["stage"] for row in TrajectoryStore(tmp_path).episodes()] == [preset] * 3

@@ -330,7 +330,8 @@ def test_workers_record_with_the_notes_of_the_learner(backend: str, tmp_path: Pa
             pool.send(["finish()"] * len(going), [row.env_id for row in going], notes=notes)
     TrajectoryStore(tmp_path).seal()
     noted = TrajectoryStore(tmp_path).sql("select logprob, note from steps where logprob is not null")
-    assert sorted((row["logprob"], row["note"]) for row in noted) == [(-0.5, f'{{"stage":"explore","episode":{i}}}') for i in range(6)]
+    assert sorted((row["logprob"], row["note"]) for row in noted) == [(-0.5, f'{{"episode":{i}}}') for i in range(6)]
+    assert [row["stage"] for row in TrajectoryStore(tmp_path).episodes()] == ["explore"] * 6
 
 
 def some_tasks() -> list[str]:
