@@ -63,15 +63,19 @@ class _Nursery:
         poll = select.poll()
         for descriptor in (self._control.fileno(), self._wake):
             poll.register(descriptor, select.POLLIN)
-        while os.getppid() == self._parent:
-            ready = [descriptor for descriptor, _ in poll.poll(50 if self._news else 1000)]
-            if self._wake in ready:
-                os.read(self._wake, 4096)
-            self._reap()
-            if self._control.fileno() in ready and not self._obey():
-                break
-            self._report()
-        self._end()
+        # A peer that died with something unread resets the socket instead of closing it.
+        try:
+            with contextlib.suppress(ConnectionError):
+                while os.getppid() == self._parent:
+                    ready = [descriptor for descriptor, _ in poll.poll(50 if self._news else 1000)]
+                    if self._wake in ready:
+                        os.read(self._wake, 4096)
+                    self._reap()
+                    if self._control.fileno() in ready and not self._obey():
+                        break
+                    self._report()
+        finally:
+            self._end()
 
     def _obey(self) -> bool:
         """Carries out one order; False if there is nobody left to give any."""
