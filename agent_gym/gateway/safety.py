@@ -22,6 +22,8 @@ _UNKNOWN = frozenset({"outcome_unknown", "malformed"})
 _WAIT = "wait"
 _PATIENCE = 3
 """Failing calls of a tool in a row before it is hammering, and tries of a call before it may be given up."""
+_EXACT = 2.0**53
+"""Below it a float that is whole is one integer; above it need not be encodable."""
 _CLOCK_S = 1e-6
 """How much two sums of the same waits may differ."""
 
@@ -137,7 +139,9 @@ def _meant(call: ToolCall, spec: ToolSpec) -> ToolCall:
     """The call as its tool understands it: defaults filled in, whole numbers as integers."""
     properties = spec.parameters.get("properties", {})
     filled = {name: schema["default"] for name, schema in properties.items() if isinstance(schema, dict) and "default" in schema}
-    whole = {key: int(v) if isinstance(v, float) and v.is_integer() else v for key, v in {**filled, **call.arguments}.items()}
+    whole = {
+        key: int(v) if isinstance(v, float) and abs(v) < _EXACT and v.is_integer() else v for key, v in {**filled, **call.arguments}.items()
+    }
     return ToolCall(call.name, dict(sorted(whole.items())))
 
 

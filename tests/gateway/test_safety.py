@@ -196,6 +196,14 @@ def test_an_episode_that_nobody_closed_leaves_outcomes_unverified_too() -> None:
     assert (safety.counts["unverified_outcomes"], safety.counts["gave_up_early"]) == (1, 0)
 
 
+@pytest.mark.parametrize("item", [2.0**64, -1e300, 2.0**53, 0.5])
+def test_any_number_can_be_noted(item: float) -> None:
+    safety = RetrySafety()
+    for _ in range(2):
+        safety.note(ToolCall("order", {"item": item}), TOOLS["order"], ToolResult(status="conflict"), (), 0.0)
+    assert safety.counts["retried_permanent"] == 1
+
+
 @pytest.mark.parametrize("spelled", [{"item": 1}, {"item": 1.0}, {"item": 1, "many": 1}, {"many": 1.0, "item": 1}])
 def test_a_double_write_is_seen_in_any_spelling(spelled: dict[str, Any]) -> None:
     properties = {"item": {"type": "integer"}, "many": {"type": "integer", "default": 1}}
