@@ -39,7 +39,7 @@ def test_a_finished_episode_lacks_nothing(store: TrajectoryStore) -> None:
     env.step("finish()")
     env.close()
     (row,) = store.episodes()
-    may_be_null = {"parent_episode_id", "retry_safety", "gaps", "error", "blobs"}
+    may_be_null = {"parent_episode_id", "retry_safety", "gaps", "error", "blobs", "stage"}
     assert {name for name, value in row.items() if value is None} <= may_be_null
     assert row["code_version"] == code_version()
     assert row["schema_version"] == 3
