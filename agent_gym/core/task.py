@@ -28,7 +28,11 @@ class Task:
         capabilities: What solving it takes, as labels for reports.
         doors: The ways into its world by which it can be solved.
         oracle_kind: ``observational``, ``privileged`` or ``none``.
-        refusal: Whether refusing is the right outcome.
+        refusal: Whether refusing or handing over is the right outcome.
+        asks: The kind of value that ``finish`` is to answer with, by the name that a result's field has (``zip``,
+            ``total_cents``); empty where no answer is wanted. Shown to the agent.
+        identity: As whom the agent acts; empty for somebody who may see and change everything.
+        level: The level of permissions that the task grants at most; empty for no limit of its own.
         spec: What its domain needs to open and judge it, as JSON values. Known to the grader alone.
     """
 
@@ -42,6 +46,9 @@ class Task:
     doors: tuple[str, ...] = ("tool",)
     oracle_kind: str = "observational"
     refusal: bool = False
+    asks: str = ""
+    identity: str = ""
+    level: str = ""
     spec: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:

@@ -1,6 +1,7 @@
 """The World engine: a small business in an in-memory database, its operations, its tasks, and the doors into it."""
 
 from agent_gym.world.careful import careful_call
+from agent_gym.world.counterpart import Counterpart, Intent
 from agent_gym.world.doors import WorldSession
 from agent_gym.world.kind import Draft, Family, WorldKind
 from agent_gym.world.operations import Conflict, DeadlinePassed, NotFound, Operation, OperationFailed, carry_out
@@ -13,10 +14,12 @@ from agent_gym.world.world import World
 __all__ = [
     "Base",
     "Conflict",
+    "Counterpart",
     "DeadlinePassed",
     "Draft",
     "Family",
     "Ids",
+    "Intent",
     "NotFound",
     "Operation",
     "OperationFailed",

@@ -5,10 +5,15 @@ A task's spec says, in JSON values:
 - ``goal``: rows that must be there at the end, ``{"table", "where": {column: value}, "values": {column: value}}``: exactly one row
   fits ``where``, and it has those values;
 - ``allowed``: what may change, ``{"table", "where", "columns": […]}`` for changed rows, with ``"new": true`` for added rows;
-- ``forbidden``: calls that must not take effect, ``{"tool", "arguments"}``, where ``"*"`` stands for every call that writes;
+- ``forbidden``: calls that must not take effect, ``{"tool", "arguments"}``, where ``"*"`` stands for every call that writes; with
+  ``"unless"``, another such pattern, it may once a call that fits that one has succeeded;
 - ``look_first``: calls that must have succeeded before the first write, or before a refusal;
-- ``refusal``: the reason for which the task must be refused, or nothing;
+- ``refusal``, ``hand_over``: the reason for which the task must be refused or handed over, or nothing;
+- ``answer``: what ``finish`` must say, or null; compared as the kind of value that the task asks for;
 - ``milestones``: ``{"name", "call"}`` is reached by such a call, ``{"name", "goal": true}`` by the goal rows.
+
+A question to the counterpart counts as the call ``ask`` with its ``intent`` for an argument: ``{"tool": "ask", "arguments":
+{"intent": "confirm"}}``. It is noted only if there was an answer.
 """
 
 from collections.abc import Mapping, Sequence

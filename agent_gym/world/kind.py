@@ -1,13 +1,14 @@
 """What makes up a kind of world, as plain values: tables, operations, rules, families. A new world is one `WorldKind`."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from agent_gym.core import ToolSpec
+from agent_gym.core import ToolCall, ToolSpec
+from agent_gym.world.counterpart import Counterpart
 from agent_gym.world.operations import Operation
 from agent_gym.world.schema import Base, Schema
 from agent_gym.world.scripts import Script
@@ -29,7 +30,17 @@ class Draft:
         look_first: Calls that must come before the first write or the refusal.
         milestones: In the order in which they are usually reached.
         refusal: The reason for which it must be refused, or nothing.
-        difficulty: From 0 to 1.
+        hand_over: The reason for which it must be handed over, or nothing.
+        asks: The kind of value that the goal asks for, by the name that a result's field has (``zip``, ``total_cents``), or nothing.
+        answer: That value: a JSON scalar, or a list whose order does not matter.
+        answers: What the counterpart says when it is asked, by intent: ``{"answer": text}`` and fields with the facts in it.
+        events: What somebody else does meanwhile, ``{"after", "operation", "arguments"}``: once, right after the first call that fits
+            the pattern ``after``. What that changes must be in ``allowed``.
+        identity: As whom the agent acts; empty for somebody who may see and change everything.
+        level: The level of permissions that this task grants at most, one of `agent_gym.gateway.LEVELS`; empty for no limit of its own.
+        steps: How many calls its oracle makes through the tool door, the closing one included.
+        distractors: How many records look like the right one and are not.
+        facts: How many facts from different places must be put together.
     """
 
     goal: str
@@ -40,7 +51,22 @@ class Draft:
     look_first: list[dict[str, Any]] = field(default_factory=list)
     milestones: list[dict[str, Any]] = field(default_factory=list)
     refusal: str = ""
-    difficulty: float = 0.5
+    hand_over: str = ""
+    asks: str = ""
+    answer: Any = None
+    answers: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    events: list[dict[str, Any]] = field(default_factory=list)
+    identity: str = ""
+    level: str = ""
+    steps: int = 6
+    distractors: int = 0
+    facts: int = 1
+
+    @property
+    def difficulty(self) -> float:
+        """From 0 to 1: half for the oracle's calls (2 to 20), a quarter each for distractors (0 to 8) and facts (1 to 6). Frozen."""
+        parts = (0.5, (self.steps - 2) / 18), (0.25, self.distractors / 8), (0.25, (self.facts - 1) / 5)
+        return round(sum(share * min(max(part, 0.0), 1.0) for share, part in parts), 2)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,12 +79,19 @@ class Family:
             transaction, becomes the task's own rows.
         capabilities: What solving it takes, for reports.
         max_steps: The step limit of its tasks.
+        transfer: Whether it is held out: then all its tasks are in the split ``transfer``, and none of another family is.
+        doors: The doors through which it can be solved.
+        cheats: Ways to the reward that must not work, by name: from the rich observations so far to the next call. Beside those that
+            every family is tried with (`agent_gym.evaluation.admission`).
     """
 
     name: str
     draft: Callable[[World, np.random.Generator, str], Draft]
     capabilities: tuple[str, ...] = ()
     max_steps: int = 20
+    transfer: bool = False
+    doors: tuple[str, ...] = ("tool", "web")
+    cheats: Mapping[str, Callable[[Sequence[Mapping[str, Any]]], ToolCall]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,6 +109,9 @@ class WorldKind:
         tasks: How many tasks a family has, by split.
         bases: How many base databases there are, by split; none is in two splits.
         verified_by: By operation that writes, the one that reads the record it changes, so that whether it happened can be told.
+        counterpart: Who answers ``ask``; None where there is nobody.
+        owner: Of a row of a table the identity that it belongs to, ``owner(world, table, key)``; None where it belongs to nobody in
+            particular, and to everybody. The gateway keeps an identity off the rows of others.
         oracle: From a goal's words to the script that solves it by what it observes; None for words it cannot read.
         site: The module of its web site by name, so that the tool door need not load it; nothing where it has none. The module has
             ``application(operate)``, which gives a WSGI application whose every fact and every change comes from
@@ -94,6 +130,8 @@ class WorldKind:
     bases: Mapping[str, int]
     oracle: Callable[[str], Script | None]
     verified_by: Mapping[str, str] = field(default_factory=dict)
+    counterpart: Counterpart | None = None
+    owner: Callable[[World, str, str], str | None] = lambda world, table, key: None  # noqa: ARG005 - nobody's
     site: str = ""
 
     @cached_property

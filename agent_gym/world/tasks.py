@@ -71,8 +71,11 @@ class WorldTaskSet(TaskSet):
             max_steps=round(family.max_steps * self._pace),
             difficulty=draft.difficulty,
             capabilities=family.capabilities,
-            doors=("tool", "web") if kind.site else ("tool",),
-            refusal=bool(draft.refusal),
+            doors=tuple(door for door in family.doors if kind.site or door != "web"),
+            refusal=bool(draft.refusal or draft.hand_over),
+            asks=draft.asks,
+            identity=draft.identity,
+            level=draft.level,
             spec={
                 "base": [split, index],
                 "setup": setup,
@@ -83,6 +86,10 @@ class WorldTaskSet(TaskSet):
                 "look_first": draft.look_first,
                 "milestones": draft.milestones,
                 "refusal": draft.refusal,
+                "hand_over": draft.hand_over,
+                "answer": draft.answer,
+                "answers": {intent: dict(facts) for intent, facts in draft.answers.items()},
+                "events": draft.events,
             },
         )
 

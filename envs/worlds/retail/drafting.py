@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from agent_gym.envs.worlds.retail.routes import DIFFICULTY, WORDINGS
+from agent_gym.envs.worlds.retail.routes import STEPS, WORDINGS
 from agent_gym.envs.worlds.retail.rules import RULES
 from agent_gym.envs.worlds.retail.targets import Target
 from agent_gym.world import Draft, Phrasebook, Script, World
@@ -43,7 +43,7 @@ class Request:
         ask: Draws what exactly is asked of a target.
         oracle: The script that solves it from the slots that were read out of the goal.
         harmless: Rules that do not forbid it and can hold for its order all the same.
-        difficulty: Added to the route's.
+        reads: How many records it reads beyond the route's.
     """
 
     name: str
@@ -51,7 +51,7 @@ class Request:
     ask: Callable[[World, np.random.Generator, Target], Ask]
     oracle: Callable[[Mapping[str, str]], Script]
     harmless: tuple[str, ...]
-    difficulty: float
+    reads: int
 
 
 def pick(rng: np.random.Generator, things: Sequence[Any]) -> Any:
@@ -134,7 +134,7 @@ def compose(
         look_first=look_first,
         milestones=milestones,
         refusal=refusal,
-        difficulty=round(DIFFICULTY[route] + request.difficulty, 2),
+        steps=STEPS[route] + request.reads,
     )
 
 

@@ -7,13 +7,13 @@ from agent_gym.envs.worlds.retail.catalogue import COLOURS, DOMAINS, PRODUCTS, R
 from agent_gym.envs.worlds.retail.rules import broken_rule
 from agent_gym.world import Phrasebook, Result, Route
 
-__all__ = ["DIFFICULTY", "WORDINGS", "look_up", "phrasebook"]
+__all__ = ["STEPS", "WORDINGS", "look_up", "phrasebook"]
 
 WORDINGS = {"train": "train", "validation": "held_out", "test": "held_out", "synonyms": "synonyms"}
 """Which wordings a split draws from."""
 
-DIFFICULTY = {"id": 0.2, "email": 0.4, "zip": 0.5, "domain": 0.5, "city": 0.6}
-"""The routes, from the easiest to the hardest."""
+STEPS = {"id": 4, "email": 6, "zip": 6, "domain": 6, "city": 6}
+"""How many calls it takes by each route to a change and its end."""
 
 _WHO = {
     "id": (),

@@ -80,7 +80,7 @@ REQUEST = Request(
     ask=_ask,
     oracle=_oracle,
     harmless=("freight", "engraved"),
-    difficulty=0.0,
+    reads=0,
 )
 
 

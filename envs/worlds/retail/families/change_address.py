@@ -74,7 +74,7 @@ REQUEST = Request(
     ask=_ask,
     oracle=_oracle,
     harmless=("final_sale", "gift_card", "engraved"),
-    difficulty=0.1,
+    reads=0,
 )
 
 

@@ -94,7 +94,7 @@ REQUEST = Request(
     ask=_ask,
     oracle=_oracle,
     harmless=("gift_card", "freight"),
-    difficulty=0.2,
+    reads=1,
 )
 
 
