@@ -5,13 +5,14 @@ from typing import Any, Literal
 
 import gymnasium
 import numpy as np
+from numpy.typing import NDArray
 
 from agent_gym.core.policy import Decision, Policy
 from agent_gym.core.seeding import derive
 from agent_gym.interface.features import CANDIDATE_SIZE, CANDIDATES, COL_OVERLAP, COL_TRIED
 from agent_gym.policies.per_episode import PerEpisode
 
-__all__ = ["HeuristicPolicy", "RandomPolicy"]
+__all__ = ["FirstCandidatePolicy", "HeuristicPolicy", "RandomPolicy"]
 
 
 class RandomPolicy(Policy):
@@ -58,9 +59,26 @@ class HeuristicPolicy(Policy):
 
     def act(self, batch: Sequence[tuple[str, Mapping[str, Any]]]) -> list[Decision]:
         """Chooses an index for each."""
-        decisions = []
-        for _, observation in batch:
-            rows = observation["candidates"].reshape(CANDIDATES, CANDIDATE_SIZE)
-            merit = rows[:, COL_OVERLAP] - 2.0 * rows[:, COL_TRIED]
-            decisions.append(Decision(int(np.argmax(np.where(observation["action_mask"], merit, -np.inf)))))
-        return decisions
+        return [Decision(self._choice(observation)) for _, observation in batch]
+
+    def _choice(self, observation: Mapping[str, Any]) -> int:
+        rows = observation["candidates"].reshape(CANDIDATES, CANDIDATE_SIZE)
+        return int(np.argmax(np.where(observation["action_mask"], self._merit(rows), -np.inf)))
+
+    def _merit(self, rows: NDArray[np.float32]) -> NDArray[np.float32]:
+        merit: NDArray[np.float32] = rows[:, COL_OVERLAP] - 2.0 * rows[:, COL_TRIED]
+        return merit
+
+
+class FirstCandidatePolicy(HeuristicPolicy):
+    """Chooses the first candidate that was not tried yet: what the order of the candidates alone would tell.
+
+    Args:
+        env: Not looked at.
+        seed: Not used.
+    """
+
+    name = "first-candidate"
+
+    def _merit(self, rows: NDArray[np.float32]) -> NDArray[np.float32]:
+        return -rows[:, COL_TRIED]

@@ -19,6 +19,8 @@ POLICIES = {
     "random-action": "agent_gym.policies.scripted:RandomActionPolicy",
     "noop": "agent_gym.policies.scripted:NoopPolicy",
     "refuse-always": "agent_gym.policies.scripted:RefuseAlwaysPolicy",
+    "finish-early": "agent_gym.policies.scripted:FinishEarlyPolicy",
+    "first-candidate": "agent_gym.policies.choosing:FirstCandidatePolicy",
     "spam": "agent_gym.policies.scripted:SpamPolicy",
     "oracle": "agent_gym.policies.scripted:OraclePolicy",
     "oracle-fault-aware": "agent_gym.policies.scripted:FaultAwareOraclePolicy",

@@ -1,6 +1,6 @@
 """Policies that write their calls themselves: the scripted ones that tasks are checked against, and the oracle."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import gymnasium
@@ -10,12 +10,22 @@ from agent_gym.core.closing import CLOSING
 from agent_gym.core.policy import Decision, Policy
 from agent_gym.core.schema_sample import sample_schema
 from agent_gym.core.seeding import derive
+from agent_gym.core.tool import ToolSpec
 from agent_gym.errors import ConfigurationError
 from agent_gym.interface import Interface
 from agent_gym.interface.candidates import Memory, Toolbox
 from agent_gym.policies.per_episode import PerEpisode
 
-__all__ = ["FaultAwareOraclePolicy", "NoopPolicy", "OraclePolicy", "RandomActionPolicy", "RefuseAlwaysPolicy", "SpamPolicy"]
+__all__ = [
+    "CheatPolicy",
+    "FaultAwareOraclePolicy",
+    "FinishEarlyPolicy",
+    "NoopPolicy",
+    "OraclePolicy",
+    "RandomActionPolicy",
+    "RefuseAlwaysPolicy",
+    "SpamPolicy",
+]
 
 
 def _interface(env: gymnasium.Env[Any, Any]) -> Interface:
@@ -44,22 +54,36 @@ class NoopPolicy(Policy):
 
 
 class RefuseAlwaysPolicy(Policy):
-    """Refuses at once, with the first reason there is.
+    """Refuses or hands over at once: every reason there is, in an order drawn by episode, until one of them closes it.
 
     Args:
-        env: Its ``refuse`` tool says which reasons there are.
-        seed: Not used.
+        env: Its closing tools say which reasons there are.
+        seed: Root of the order; it depends on this and the episode's id alone.
     """
 
     name = "refuse-always"
 
-    def __init__(self, env: gymnasium.Env[Any, Any], seed: int = 0) -> None:  # noqa: ARG002 - every policy is made alike
-        refuse = next(spec for spec in _interface(env).tools if spec.name == "refuse")
-        self._call = ToolCall("refuse", {"reason": refuse.parameters["properties"]["reason"]["enum"][0]})
+    def __init__(self, env: gymnasium.Env[Any, Any], seed: int = 0) -> None:
+        specs = [spec for spec in _interface(env).tools if spec.name in ("refuse", "hand_over")]
+        calls = [ToolCall(spec.name, {"reason": reason}) for spec in specs for reason in spec.parameters["properties"]["reason"]["enum"]]
+
+        def order(episode_id: str) -> list[ToolCall]:
+            return [calls[index] for index in derive("refuse-always", seed, episode_id).permutation(len(calls))]
+
+        self._orders = PerEpisode(order)
+
+    def reset(self, episode_ids: Sequence[str]) -> None:
+        """Starts these episodes' orders anew."""
+        self._orders.forget(episode_ids)
 
     def act(self, batch: Sequence[tuple[str, Mapping[str, Any]]]) -> list[Decision]:
-        """Refuses every task."""
-        return [Decision(self._call) for _ in batch]
+        """Gives the next reason; one that a task's world does not know costs a step."""
+        return [Decision(self._next(self._orders[episode_id])) for episode_id, _ in batch]
+
+    @staticmethod
+    def _next(order: list[ToolCall]) -> ToolCall:
+        order.append(order.pop(0))
+        return order[-1]
 
 
 class RandomActionPolicy(Policy):
@@ -101,8 +125,13 @@ class SpamPolicy(Policy):
     name = "spam"
 
     def __init__(self, env: gymnasium.Env[Any, Any], seed: int = 0) -> None:  # noqa: ARG002 - every policy is made alike
-        self._toolbox = Toolbox([spec for spec in _interface(env).tools if spec.name not in CLOSING])
+        self._toolbox = Toolbox([spec for spec in _interface(env).tools if self._calls(spec)])
         self._memories: PerEpisode[list[Memory]] = PerEpisode(lambda _: [])
+
+    @staticmethod
+    def _calls(spec: ToolSpec) -> bool:
+        """Whether it calls this tool."""
+        return spec.name not in CLOSING
 
     def reset(self, episode_ids: Sequence[str]) -> None:
         """Forgets what was read in these episodes."""
@@ -123,6 +152,25 @@ class SpamPolicy(Policy):
         if not offered:
             return ToolCall(tools[0])
         return min(offered, key=lambda c: (memory.calls.get(c.key, 0), memory.tool_calls.get(c.call.name, 0))).call
+
+
+class FinishEarlyPolicy(SpamPolicy):
+    """Reads until something was found, and finishes.
+
+    Args:
+        env: Its tools that only read are called.
+        seed: Not used.
+    """
+
+    name = "finish-early"
+
+    @staticmethod
+    def _calls(spec: ToolSpec) -> bool:
+        return spec.read_only and spec.name not in CLOSING
+
+    def _next(self, episode_id: str, data: Mapping[str, Any]) -> ToolCall:
+        found = data["last"] is not None and data["last"]["status"] == "ok"
+        return ToolCall("finish") if found or not self._toolbox.tools else super()._next(episode_id, data)
 
 
 class OraclePolicy(Policy):
@@ -168,3 +216,21 @@ class FaultAwareOraclePolicy(OraclePolicy):
 
     def _asked(self, seen: Sequence[Mapping[str, Any]]) -> ToolCall:
         return self._env.careful_oracle(seen)
+
+
+class CheatPolicy(OraclePolicy):
+    """Does what a cheat says: a way to the reward that must not work.
+
+    Args:
+        env: As for `OraclePolicy`.
+        cheat: From the rich observations of an episode to the next call.
+    """
+
+    name = "cheat"
+
+    def __init__(self, env: gymnasium.Env[Any, Any], cheat: Callable[[Sequence[Mapping[str, Any]]], ToolCall]) -> None:
+        super().__init__(env)
+        self._cheat = cheat
+
+    def _asked(self, seen: Sequence[Mapping[str, Any]]) -> ToolCall:
+        return self._cheat(seen)

@@ -57,7 +57,8 @@ def test_acts_alike_alone_and_in_a_batch(name: str, envs: dict[str, list[gymnasi
     together = play(policy, ours, [0, 1, 2])
     for number in (2, 0, 1):
         assert play(load(name, probe, seed=3), ours, [number])[number] == together[number]
-    assert all(not info["invalid_action"] for _, info in together.values())
+    if name != "refuse-always":  # it tries reasons that not every world knows
+        assert all(not info["invalid_action"] for _, info in together.values())
 
 
 def test_what_the_scripted_ones_do(envs: dict[str, list[gymnasium.Env[Any, Any]]]) -> None:
@@ -69,7 +70,14 @@ def test_what_the_scripted_ones_do(envs: dict[str, list[gymnasium.Env[Any, Any]]
         assert calls == ["finish()"]
         assert not info["success"]
     for calls, info in play(load("refuse-always", text[0]), text, [0, 1, 2]).values():
-        assert [call.partition("(")[0] for call in calls] == ["refuse"]
+        assert all(call.startswith(("refuse", "hand_over")) for call in calls)
+        assert not info["success"]
+    for calls, info in play(load("finish-early", text[0]), text, [0, 1, 2]).values():
+        assert calls[-1] == "finish()"
+        assert len(calls) > 1
+        assert not info["success"]
+    for calls, info in play(load("first-candidate", text[0]), envs["array"], [0, 1, 2]).values():
+        assert len(set(calls)) > 1
         assert not info["success"]
     for calls, info in play(load("spam", text[0]), text, [0, 1, 2]).values():
         assert not info["success"]
