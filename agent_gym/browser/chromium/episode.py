@@ -119,6 +119,8 @@ class Episode:
             self._watch(tab)
             self.tabs.append(tab)
             self.active = len(self.tabs) - 1
+            width, height = self._host.viewport  # whatever size the page wanted
+            await page.set_viewport_size({"width": width, "height": height})
             await page.wait_for_load_state("load")
         finally:
             self._activity.pending -= 1
