@@ -300,6 +300,7 @@ class Episode:
             error=error,
             options=self.options,
             retry_safety=dict(self._gateway.safety.counts),
+            useless_questions=self.session.useless_questions,
         )
 
 

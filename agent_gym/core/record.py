@@ -41,6 +41,7 @@ class StepRecord:
         grade_us: Microseconds of those spent on the verdict.
         error: What failed, for an infrastructure error.
         retry_safety: How often the agent dealt unwisely with failures so far, by kind; see `agent_gym.gateway.safety`.
+        useless_questions: How many questions so far brought nothing new; None where there is nobody to ask.
     """
 
     task: Task
@@ -67,3 +68,4 @@ class StepRecord:
     error: str = ""
     options: dict[str, Any] = field(default_factory=dict)
     retry_safety: dict[str, int] = field(default_factory=dict)
+    useless_questions: int | None = None

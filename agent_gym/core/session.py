@@ -41,10 +41,12 @@ class Session(ABC):
     Attributes:
         tools: What may be called, the closing tools left out (those belong to `AgentEnv`).
         violation: Empty until a forbidden call took effect, then what was done. `AgentEnv` ends the episode at once.
+        useless_questions: How many questions brought nothing new; None where there is nobody to ask.
     """
 
     tools: Sequence[ToolSpec]
     violation: str = ""
+    useless_questions: int | None = None
     _waited_s: float = 0.0
 
     @abstractmethod

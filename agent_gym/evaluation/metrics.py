@@ -30,7 +30,9 @@ def summarize(rows: Sequence[Row], *, seed: int = 0) -> dict[str, Any]:
         episodes), ``tool_success_rate`` (calls with final status ok, empty or degraded ÷ calls, closing tools left out),
         ``retries_mean`` (the gateway's attempts beyond the first of each call) and ``faults_mean`` (faults injected), both per valid
         episode, ``retry_safety`` (each of `RETRY_SAFETY`'s counts, the mean over valid episodes where it is known),
-        ``infra_errors``, and ``by_task_type``: the same for each type, without the macro average.
+        ``useless_questions_mean`` (questions that brought nothing new, per valid episode in which somebody could be asked),
+        ``infra_errors``, and ``by_task_type`` and ``by_capability``: the same for each type, and for each label of what solving a
+        task takes, without the macro average. An episode counts under every label of its task.
     """
     types: dict[str, list[Row]] = {}
     for row in rows:
@@ -65,6 +67,7 @@ def _figures(rows: Sequence[Row]) -> dict[str, Any]:
     }
 
 
+        "useless_questions_mean": _mean([row["n_useless_questions"] for row in valid]),
 def _valid(rows: Sequence[Row]) -> list[Row]:
     return [row for row in rows if row["outcome"] not in ("infra_error", "interrupted")]
 

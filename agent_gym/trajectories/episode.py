@@ -56,8 +56,7 @@ class Episode:
         row["final_state_digest"] = step["state_digest"] or row.get("final_state_digest")
         self._spent["env_us"] += step["env_us"]
         self._spent["grade_us"] += step["grade_us"]
-        if "retry_safety" in step:
-            row["retry_safety"] = step["retry_safety"]
+        row |= {name: step[name] for name in ("retry_safety", "n_useless_questions") if name in step}
         for name in step.get("milestones", ()):
             self._milestones.setdefault(name, step["step"])
         for name in step.get("gaps", ()):

@@ -72,6 +72,8 @@ def step_row(record: StepRecord, blobs: Blobs, drawn: str) -> dict[str, Any]:
         row["reward_parts"] = parts
     if record.retry_safety:
         row["retry_safety"] = [{"name": name, "count": count} for name, count in record.retry_safety.items() if count]
+    if record.useless_questions is not None:
+        row["n_useless_questions"] = record.useless_questions
     return row
 
 

@@ -53,6 +53,7 @@ EPISODES = _schema(
     ("n_retries", pa.int32(), "attempts beyond the first of each call"),
     ("n_faults", pa.int32(), "attempts into which a fault was injected"),
     ("retry_safety", _COUNTS, "how often failures were dealt with unwisely, by kind, those above zero; see agent_gym.gateway.safety"),
+    ("n_useless_questions", pa.int32(), "questions that brought nothing new; null where there was nobody to ask"),
     ("milestones", _NAMED_STEPS, "milestones and the step at which each was first reached"),
     ("reward_total", pa.float64(), "sum of the rewards; null where the reward is not valid or the episode did not end"),
     ("reward_parts", _SCORES, "sums of the named parts that were ever other than zero"),

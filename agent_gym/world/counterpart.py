@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 from agent_gym.core import ToolSpec
 
@@ -40,6 +41,19 @@ class Counterpart:
 
     who: str
     intents: Mapping[str, Intent]
+
+    def answer(self, question: str, answers: Mapping[str, Mapping[str, Any]]) -> tuple[str, Mapping[str, Any] | None]:
+        """The intent of a question, and what is said to it.
+
+        Args:
+            question: The question, as the agent put it.
+            answers: What the counterpart knows, by intent.
+
+        Returns:
+            The intent, empty if none was understood; and the answer, None if there is nothing to say to it.
+        """
+        intent = self.understand(question)
+        return intent, answers.get(intent)
 
     def understand(self, question: str) -> str:
         """The intent of a question, or nothing."""

@@ -2,7 +2,11 @@
 
 from typing import Any
 
+import orjson
+
 from agent_gym.core import Change, Observation, Session, Snapshot, Task, ToolCall, ToolResult, Verdict
+from agent_gym.core.tool import CALL_FAILED
+from agent_gym.world.counterpart import ASK, Counterpart
 from agent_gym.world.grading import fits, goal_check, judge
 from agent_gym.world.kind import WorldKind
 from agent_gym.world.operations import carry_out
@@ -13,7 +17,7 @@ __all__ = ["WorldSession"]
 
 
 class WorldSession(Session):
-    """One episode in a world, through the tool door: every operation is a tool.
+    """One episode in a world, through the tool door: every operation is a tool, and so is asking the counterpart.
 
     Args:
         kind: The kind of world.
@@ -25,10 +29,14 @@ class WorldSession(Session):
     def __init__(self, kind: WorldKind, task: Task, base: Base, snapshot: Snapshot | None = None) -> None:
         self.tools = kind.tools
         self._kind = kind
+        self._task = task
         self._spec = task.spec
         self._world = World(kind.schema, base)
-        self._reads_first: list[ToolCall] = []
+        self._before: list[tuple[ToolCall, str]] = []  # the calls before the first write, and how each was answered
         self._wrote = False
+        self._excused = [False] * len(self._spec["forbidden"])  # whether what each says after "unless" has happened
+        self._asked: list[str] = []  # the intents that were answered
+        self.useless_questions = None if kind.counterpart is None else 0
         self._reached = [False] * len(self._spec["milestones"])
         self._goal_at = ("", False)  # the digest at which the goal was last looked at, and whether it was met
         if snapshot is None:
@@ -50,45 +58,63 @@ class WorldSession(Session):
 
     def _restore(self, snapshot: Snapshot) -> None:
         self._world.restore(snapshot["world"])
-        self._reads_first = [ToolCall(**call) for call in snapshot["reads_first"]]
+        self._before = [(ToolCall(**call), status) for call, status in snapshot["before"]]
         self._wrote = snapshot["wrote"]
+        self._excused = list(snapshot["excused"])
+        self._asked, self.useless_questions = list(snapshot["asked"]), snapshot["useless_questions"]
         self._reached = list(snapshot["reached"])
         self.violation = snapshot["violation"]
-        self._waited_s = snapshot.get("waited_s", 0.0)  # absent from states of before there was waiting
+        self._waited_s = snapshot["waited_s"]
 
     def observe(self) -> Observation:
         """Nothing beyond what the calls gave: a tool door has no view of its own."""
         return Observation("", {})
 
     def call(self, call: ToolCall, deadline: float, key: str = "") -> ToolResult:
-        """Carries out an operation as one transaction; see `Session.call`."""
+        """Carries out an operation as one transaction, or puts a question to the counterpart; see `Session.call`."""
+        if call.name == ASK and self._kind.counterpart is not None:
+            return self._ask(self._kind.counterpart, call.arguments["question"])
         operation = self._kind.operations.get(call.name)
         if operation is None:
             return ToolResult(status="unknown_tool", content=f"there is no tool {call.name!r}")
         result = carry_out(self._world, operation, call.arguments, deadline, key)
-        if not result.failed and not result.from_cache:
-            self._note(call, writes=not operation.spec.read_only)
+        if not result.from_cache:
+            self._note(call, result.status, writes=not operation.spec.read_only)
         return result
+
+    def _ask(self, counterpart: Counterpart, question: str) -> ToolResult:
+        """What the counterpart says. A question that brings nothing new is counted; one with an answer is noted by its intent."""
+        intent, answer = counterpart.answer(question, self._spec["answers"])
+        if answer is None or intent in self._asked:
+            self.useless_questions = (self.useless_questions or 0) + 1
+        if answer is None:
+            return _told("empty", {"answer": f"The {counterpart.who} has nothing to add."})
+        self._asked.append(intent)
+        self._note(ToolCall(ASK, {"intent": intent}), "ok", writes=False)
+        return _told("ok", dict(answer))
 
     def rehearse(self, call: ToolCall, deadline: float) -> ToolResult | None:
         """What an operation would give, without anything being done."""
         operation = self._kind.operations.get(call.name)
         return None if operation is None else carry_out(self._world, operation, call.arguments, deadline, trial=True)
 
-    def _note(self, call: ToolCall, *, writes: bool) -> None:
-        if writes:
+    def _note(self, call: ToolCall, status: str, *, writes: bool) -> None:
+        """Takes in a call that was answered so."""
+        if writes and status not in CALL_FAILED:
             self._wrote = True
-            if any(fits(pattern, call, writes=True) for pattern in self._spec["forbidden"]):
-                self.violation = str(call)
+            for pattern, excused in zip(self._spec["forbidden"], self._excused, strict=True):
+                if not excused and fits(pattern, call, writes=True):
+                    self.violation = str(call)
         elif not self._wrote:
-            self._reads_first.append(call)
+            self._before.append((call, status))
+        for index, pattern in enumerate(self._spec["forbidden"]):
+            self._excused[index] |= "unless" in pattern and fits(pattern["unless"], call, writes=writes, status=status)
         for index, milestone in enumerate(self._spec["milestones"]):
-            if "call" in milestone and fits(milestone["call"], call, writes=writes):
-                self._reached[index] = True
+            self._reached[index] |= "call" in milestone and fits(milestone["call"], call, writes=writes, status=status)
 
     def verdict(self, closing: ToolCall) -> Verdict:
         """Judges the live database; see `agent_gym.world.grading`."""
-        return judge(self._world, self._spec, self._reads_first, self.violation, closing)
+        return judge(self._world, self._task, self._before, self.violation, closing)
 
     def milestones(self) -> dict[str, bool]:
         """The task's milestones in order, and whether each has been reached."""
@@ -122,8 +148,11 @@ class WorldSession(Session):
         """World and progress as JSON values."""
         return {
             "world": self._world.snapshot(),
-            "reads_first": [call.to_dict() for call in self._reads_first],
+            "before": [[call.to_dict(), status] for call, status in self._before],
             "wrote": self._wrote,
+            "excused": list(self._excused),
+            "asked": list(self._asked),
+            "useless_questions": self.useless_questions,
             "reached": list(self._reached),
             "violation": self.violation,
             "waited_s": self._waited_s,
@@ -140,3 +169,7 @@ class WorldSession(Session):
     def close(self) -> None:
         """Frees the database."""
         self._world.close()
+
+
+def _told(status: str, answer: dict[str, Any]) -> ToolResult:
+    return ToolResult(status=status, content=orjson.dumps(answer).decode(), structured=answer)

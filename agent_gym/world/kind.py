@@ -136,5 +136,10 @@ class WorldKind:
 
     @cached_property
     def tools(self) -> tuple[ToolSpec, ...]:
-        """The operations as tools."""
-        return tuple(operation.spec for operation in self.operations.values())
+        """The operations as tools, and ``ask`` where there is somebody to ask."""
+        return (*(operation.spec for operation in self.operations.values()), *self.asking)
+
+    @cached_property
+    def asking(self) -> tuple[ToolSpec, ...]:
+        """``ask``, where there is somebody to ask."""
+        return () if self.counterpart is None else (self.counterpart.tool,)

@@ -111,8 +111,11 @@ class WebTask(AgentEnv):
         reasons = dict.fromkeys(reason for kind in kinds for reason in kind.reasons)
         rules = "\n\n".join(kind.rules for kind in kinds)
         closing = (REPORT_INFEASIBLE,)
-        super().__init__(tasks=self._tasks, tools=self._tools, closing=closing, reasons=tuple(reasons), rules=rules, **keywords)
+        super().__init__(
+            tasks=self._tasks, tools=(*self._tools, *asking.values()), closing=closing, reasons=tuple(reasons), rules=rules, **keywords
+        )
         if observation != "text":
+        asking = {spec.name: spec for kind in kinds for spec in kind.asking}
             self.observation_space = Dict({**cast("Dict", self.observation_space).spaces, "image": Box(0, 255, SIZE, np.uint8)})
 
     def open(self, task: Task, seed: int, snapshot: Snapshot | None = None) -> Session:  # noqa: ARG002 - a page saves no snapshot

@@ -12,6 +12,7 @@ from agent_gym.browser.lines import escaped
 from agent_gym.core import Observation, Snapshot, Task, ToolCall, ToolResult, ToolSpec, Verdict
 from agent_gym.envs.web_task.tools import DEEDS, REPORT_INFEASIBLE, SEND_MESSAGE
 from agent_gym.world import Base, WorldKind, WorldSession
+from agent_gym.world.counterpart import ASK
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import WSGIApplication
@@ -56,7 +57,7 @@ class WebSession(WorldSession):
         observation: str = "text",
     ) -> None:
         super().__init__(kind, task, base)
-        self.tools = tools
+        self.tools = (*tools, *kind.asking)
         self._deadline = math.inf
         self._observation = observation
         self._late = False  # an operation that this action called came to no end in time
@@ -86,7 +87,9 @@ class WebSession(WorldSession):
         return Observation(_text(snapshot), snapshot.to_dict(), image)
 
     def call(self, call: ToolCall, deadline: float, key: str = "") -> ToolResult:  # noqa: ARG002 - nothing here is remote
-        """Carries out an action on the page; see `Session.call`."""
+        """Carries out an action on the page, or puts a question to the counterpart; see `Session.call`."""
+        if call.name == ASK:
+            return super().call(call, deadline)
         if call.name == SEND_MESSAGE:
             self._said = call.arguments["text"]
         self._deadline, self._late, self._done = deadline, False, False

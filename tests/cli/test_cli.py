@@ -28,6 +28,7 @@ KEYS = {
     "retries_mean",
     "faults_mean",
     "retry_safety",
+    "useless_questions_mean",
     "infra_errors",
     "by_task_type",
     "seed",

@@ -31,6 +31,7 @@ UNKNOWN = dict.fromkeys(RETRY_SAFETY)
 
 ROWS = [
     row("a", "success", 4, calls=3, failures=0),
+        "n_useless_questions": None,
     row("a", "success", 6, calls=4, failures=1, invalid=1),
     row("a", "failure", 2, calls=1),
     row("a", "truncated", 8, calls=6, failures=3, invalid=2),
@@ -65,6 +66,7 @@ def test_the_whole() -> None:
     assert got["success_macro"] == (2 / 4 + 0 / 1) / 2
     assert got["reward_mean"] == pytest.approx((1.0 + 0.9 + 0.0 - 0.3 + 0.0) / 5)
     assert got["turns_mean"] == (4 + 6 + 2 + 8 + 1) / 5
+        "useless_questions_mean",
     assert got["invalid_action_rate"] == 3 / 21
     assert got["tool_success_rate"] == 10 / 14
     assert got["infra_errors"] == 2
@@ -96,6 +98,7 @@ def test_by_task_type() -> None:
 def test_the_order_of_episodes_plays_no_part() -> None:
     assert summarize(ROWS[::-1], seed=3) == summarize(ROWS, seed=3)
 
+        "useless_questions_mean": None,
 
 def test_nothing_to_measure() -> None:
     got = summarize([])

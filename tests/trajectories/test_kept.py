@@ -39,10 +39,10 @@ def test_a_finished_episode_lacks_nothing(store: TrajectoryStore) -> None:
     env.step("finish()")
     env.close()
     (row,) = store.episodes()
-    may_be_null = {"parent_episode_id", "retry_safety", "gaps", "error", "blobs", "stage"}
+    may_be_null = {"parent_episode_id", "retry_safety", "n_useless_questions", "gaps", "error", "blobs", "stage"}
     assert {name for name, value in row.items() if value is None} <= may_be_null
     assert row["code_version"] == code_version()
-    assert row["schema_version"] == 3
+    assert row["schema_version"] == 4
     assert len(row["tools_version"]) == len(row["prompt_version"]) == 32
     assert 0 <= row["human_s"] < 60
     for step in store.steps(row["episode_id"]):
