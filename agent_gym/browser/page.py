@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -130,6 +130,17 @@ class Page(ABC):
             ConfigurationError: This engine draws nothing.
         """
         raise ConfigurationError("this engine shows no pictures; use engine='chromium'")
+
+    @abstractmethod
+    def probes(self) -> dict[str, Any]:
+        """What this episode could leave behind for the next, by channel, as JSON values; asking changes nothing.
+
+        It is equal on every new page over the same site, so what differs names a leak. Every engine tells ``cookies``, ``downloads``
+        (the names of what was saved), ``focus`` (the tag of the element that has it), ``history`` (of the tab) and ``tabs`` (as
+        URLs) and ``window_name``. A browser also tells ``caches``, ``clipboard``, ``dialog`` (its kind), ``indexed_db``,
+        ``local_storage``, ``permissions``, ``pressed`` (keys and buttons held down), ``scroll``, ``service_workers``,
+        ``session_storage`` and ``temp_files`` (left on disk); behind an open dialog only what the page need not be asked for.
+        """
 
     @abstractmethod
     def interrupt(self) -> None:

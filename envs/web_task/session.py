@@ -120,8 +120,8 @@ class WebSession(WorldSession):
         return None
 
     def probes(self) -> dict[str, Any]:
-        """Rows, clock, progress, and the page."""
-        return {**super().probes(), "page": self._page.snapshot().to_dict()}
+        """Rows, clock, progress, the page, and all that its browser keeps."""
+        return {**super().probes(), "page": self._page.snapshot().to_dict(), "browser": self._page.probes()}
 
     def interrupt(self) -> None:
         """Stops what is under way."""

@@ -55,7 +55,7 @@ class Episode:
     def __init__(self, host: Host, place: Place, hand: Callable[[Mapping[str, Any]], None]) -> None:
         self.tabs = [place.tab]
         self.active = 0
-        self.hands = Hands(lambda: self.tab, host.viewport)
+        self.hands = Hands(lambda: self.tab, host.viewport, place)
         self.dialog: Dialog | None = None
         self._host = host
         self._place = place
@@ -175,6 +175,7 @@ class Episode:
         told: dict[str, Any] = {"page": await self._rest("look"), "dialog": None}
         if told["page"] is not None:
             told["page"]["world"] = self.tab.world
+            self._place.clipboard = told["page"].pop("clipboard") or self._place.clipboard
         elif self.dialog is not None:
             told["dialog"] = {"type": self.dialog.type, "message": self.dialog.message, "value": self.dialog.default_value}
         return {**told, "main": self.tab.main, "tabs": {tab.main: tab.page.url for tab in self.tabs}}
@@ -266,15 +267,19 @@ class Episode:
         return base64.b64decode(taken["data"]), boxes
 
     async def probes(self) -> dict[str, Any]:
-        """What could be left over from an earlier episode, by channel."""
+        """What an episode could leave behind, by channel; behind a dialog without what only the page can tell."""
         context = self._place.context
-        await context.grant_permissions(["clipboard-read"])
-        told = {"cookies": [dict(cookie) for cookie in await context.cookies()], **await self.tab.call("probes")}
-        await context.clear_permissions()
-        told["tabs"] = [tab.page.url for tab in self.tabs]
-        told["dialog"] = None if self.dialog is None else self.dialog.type
-        told["pressed"] = sorted(self.hands.pressed)
-        return told
+        cookies, (history, _) = await asyncio.gather(context.cookies(), self._history())
+        told = {
+            "dialog": None if self.dialog is None else self.dialog.type,
+            "cookies": [{name: cookie.get(name) for name in ("name", "value", "domain", "path")} for cookie in cookies],
+            "tabs": [page.url for page in context.pages],
+            "history": [entry["url"] for entry in history],
+            "pressed": sorted(self._place.pressed),
+            "clipboard": self._place.clipboard,
+            "temp_files": self._host.temp_files(),
+        }
+        return told if self.dialog is not None else {**told, **await self.tab.call("probes")}
 
     # --- Navigation and tabs ---
 
@@ -288,12 +293,17 @@ class Episode:
         Raises:
             Blocked: There is nothing there.
         """
-        history = await self.tab.session.send("Page.getNavigationHistory")
-        entries, at = history["entries"], history["currentIndex"] + by
-        first = 1 if len(entries) > 1 and entries[0]["url"] == BLANK else 0
-        if not first <= at < len(entries):
+        entries, at = await self._history()
+        at += by
+        if not 0 <= at < len(entries):
             raise Blocked(f"there is no page to go {'back' if by < 0 else 'forward'} to")
         await self.tab.session.send("Page.navigateToHistoryEntry", {"entryId": entries[at]["id"]})
+
+    async def _history(self) -> tuple[list[dict[str, Any]], int]:
+        """The tab's entries, without the blank page that it began with, and which of them is shown."""
+        told = await self.tab.session.send("Page.getNavigationHistory")
+        entries, at = told["entries"], told["currentIndex"]
+        return (entries[1:], at - 1) if len(entries) > 1 and entries[0]["url"] == BLANK else (entries, at)
 
     async def open_tab(self) -> None:
         """Opens a blank tab and goes to it."""

@@ -2,10 +2,13 @@
 
 import asyncio
 from collections.abc import Callable, Mapping
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from agent_gym.browser.chromium.tab import Tab
 from agent_gym.browser.page import Blocked, NoSuchElement, PageError
+
+if TYPE_CHECKING:
+    from agent_gym.browser.chromium.host import Place
 
 __all__ = ["Button", "Hands"]
 
@@ -20,15 +23,13 @@ class Hands:
     Args:
         tab: Gives the tab that is shown.
         viewport: Width and height of the window.
-
-    Attributes:
-        pressed: The keys and buttons that are held down.
+        place: Where it is noted what is held down, and what was copied.
     """
 
-    def __init__(self, tab: Callable[[], Tab], viewport: tuple[int, int]) -> None:
-        self.pressed: set[str] = set()
+    def __init__(self, tab: Callable[[], Tab], viewport: tuple[int, int], place: "Place") -> None:
         self._tab = tab
         self._viewport = viewport
+        self._place = place
 
     async def click(self, number: int, count: int = 1, lenient: bool = False) -> None:
         """Clicks an element where nothing is over it.
@@ -125,13 +126,13 @@ class Hands:
         """Presses a button at a point, and holds it."""
         await self.move(x, y)
         await self._tab().page.mouse.down(button=button)
-        self.pressed.add(f"mouse {button}")
+        self._place.pressed.add(f"mouse {button}")
 
     async def release(self, x: float, y: float, button: Button) -> None:
         """Lets a button go at a point."""
         await self.move(x, y)
         await self._tab().page.mouse.up(button=button)
-        self.pressed.discard(f"mouse {button}")
+        self._place.pressed.discard(f"mouse {button}")
 
     async def click_at(self, x: float, y: float, button: Button, count: int) -> None:
         """Clicks at a point."""
@@ -166,15 +167,17 @@ class Hands:
         from playwright.async_api import Error
 
         keyboard = self._tab().page.keyboard
+        if self._place.clipboard:
+            await self._tab().call("offer", self._place.clipboard)
         try:
             if down is None:
                 await keyboard.press(key)
             elif down:
                 await keyboard.down(key)
-                self.pressed.add(f"key {key}")
+                self._place.pressed.add(f"key {key}")
             else:
                 await keyboard.up(key)
-                self.pressed.discard(f"key {key}")
+                self._place.pressed.discard(f"key {key}")
         except Error as error:
             if "Unknown key" in error.message:
                 raise PageError(f"no key {key!r}") from None

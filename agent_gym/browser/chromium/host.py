@@ -9,10 +9,13 @@ import atexit
 import base64
 import os
 import secrets
+import shutil
+import tempfile
 import threading
 from collections.abc import Callable, Coroutine, Mapping
 from concurrent.futures import Future
 from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from agent_gym.browser.chromium.executable import executable
@@ -62,6 +65,8 @@ class Place:
         activity: What is under way in it.
         tab: Its first tab.
         take: Takes a paused request, on the browser's thread. Until an episode sets it requests wait.
+        pressed: The keys and buttons that are held down.
+        clipboard: What was copied.
     """
 
     def __init__(self, tag: str, context: "BrowserContext", activity: Activity, tab: Tab) -> None:
@@ -70,6 +75,8 @@ class Place:
         self.activity = activity
         self.tab = tab
         self.take: Callable[[Mapping[str, Any]], None] | None = None
+        self.pressed: set[str] = set()
+        self.clipboard = ""
 
 
 class Host:
@@ -87,6 +94,7 @@ class Host:
     def __init__(self) -> None:
         self.loop = asyncio.new_event_loop()
         self._owner = os.getpid()
+        self._folder = Path(tempfile.mkdtemp(prefix="agent-gym-chromium-"))
         self._starting = asyncio.Lock()
         self._playwright: Playwright | None = None
         self._browser: Browser | None = None
@@ -134,6 +142,11 @@ class Host:
             self.submit(self._end()).result(_END_S)
         self.loop.call_soon_threadsafe(self.loop.stop)
         self._thread.join(_END_S)
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    def temp_files(self) -> list[str]:
+        """What downloads have left on disk: nothing, since a context of ours saves none."""
+        return sorted(path.name for path in self._folder.iterdir())
 
     # --- The browser ---
 
@@ -164,7 +177,7 @@ class Host:
         tag = secrets.token_hex(16)
         width, height = self.viewport
         context = await browser.new_context(
-            accept_downloads=True,
+            accept_downloads=False,
             color_scheme="light",
             extra_http_headers={TAG: tag},
             locale="en-US",
@@ -213,6 +226,7 @@ class Host:
                         self._playwright = await async_playwright().start()
                     self._browser = await self._playwright.chromium.launch(
                         executable_path=program,
+                        downloads_path=self._folder,
                         args=list(_ARGUMENTS),
                         handle_sigint=False,
                         handle_sigterm=False,

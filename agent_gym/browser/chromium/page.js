@@ -6,7 +6,7 @@ globalThis.agent ??= (() => {
   const UNTYPED = new Set(["hidden", "button", "image", "reset", "submit"]);
   const NAME = /^[A-Za-z][\w.-]*$/;
   const BAD = /[\x00-\x08\x0b\x0e-\x1f\ufffe\uffff]/g;
-  const DEEPEST = 120, MOST = 10000;
+  const DEEPEST = 120, MOST = 10000, MOST_COPIED = 100000;
 
   const numbers = new WeakMap(); // one an element, for as long as the document lives
   let count = 0;
@@ -22,6 +22,27 @@ globalThis.agent ??= (() => {
   addEventListener("pagehide", () => {
     for (const e of document.querySelectorAll("form,input,select,textarea")) e.setAttribute("autocomplete", "off");
   }, true);
+
+  // The browser has one clipboard, for all its episodes. Here each has its own, of plain text, which Python takes from page to page.
+  const clipboard = {text: ""};
+  const shared = () => { try { return top.agent.clipboard; } catch { return clipboard; } };
+  for (const kind of ["copy", "cut", "paste"]) addEventListener(kind, event => {
+    if (!event.isTrusted) return;
+    event.preventDefault();
+    event.stopImmediatePropagation();
+    const e = event.composedPath()[0], own = e.ownerDocument ?? document, data = new DataTransfer();
+    if (kind === "paste") data.setData("text/plain", shared().text);
+    const selected = String(own.getSelection());
+    const free = e.dispatchEvent(new ClipboardEvent(kind, {bubbles: true, cancelable: true, composed: true, clipboardData: data}));
+    const text = free ? selected : data.getData("text/plain");
+    if (kind !== "paste") shared().text = text.slice(0, MOST_COPIED) || shared().text;
+    if (free && kind === "cut") own.execCommand("delete");
+    if (free && kind === "paste") own.execCommand("insertText", false, shared().text);
+  }, true);
+
+  function offer(text) {
+    clipboard.text = text;
+  }
 
   const clean = text => text.toWellFormed().replace(BAD, "").replace(/[&<>]/g, c => c === "&" ? "&amp;" : c === "<" ? "&lt;" : "&gt;").replace(/\r/g, "&#13;").replace(/\f/g, " ");
   const quoted = text => clean(text).replace(/["\n\t]/g, c => `&#${c.charCodeAt(0)};`);
@@ -113,6 +134,7 @@ globalThis.agent ??= (() => {
       markup: out.join(""), numbers, values, checks, selections, unread, deep, large: numbers.length > MOST,
       focus: index.get(focused()) ?? -1, invalid: index.get(invalid) ?? -1, message: invalid?.validationMessage ?? "",
       title: document.title, url: location.href, base: document.baseURI, target: document.querySelector("base[target]")?.target ?? "",
+      clipboard: clipboard.text,
     };
   }
 
@@ -263,12 +285,12 @@ globalThis.agent ??= (() => {
   // --- What an episode could leave behind ---
 
   async function tried(get) {
-    try { return await Promise.race([get(), new Promise(done => setTimeout(() => done(null), 500))]); } catch { return null; }
+    try { return await get(); } catch { return null; } // a blank page has none of it
   }
 
   async function probes() {
     const permissions = {};
-    for (const name of ["geolocation", "notifications", "camera", "microphone"]) {
+    for (const name of ["camera", "clipboard-read", "clipboard-write", "geolocation", "microphone", "notifications", "persistent-storage"]) {
       permissions[name] = await tried(async () => (await navigator.permissions.query({name})).state);
     }
     return {
@@ -277,11 +299,10 @@ globalThis.agent ??= (() => {
       indexed_db: await tried(async () => (await indexedDB.databases()).map(database => database.name)),
       caches: await tried(() => caches.keys()),
       service_workers: await tried(async () => (await navigator.serviceWorker.getRegistrations()).map(each => each.scope)),
-      clipboard: await tried(() => navigator.clipboard.readText()),
-      history: history.length, window_name: window.name, permissions,
+      window_name: window.name, permissions,
       scroll: [scrollX, scrollY], focus: focused()?.localName ?? null,
     };
   }
 
-  return {look, point, press, focus, assign, select, upload, boxes, frame, probes};
+  return {look, point, press, focus, assign, select, upload, boxes, frame, probes, offer, clipboard};
 })();

@@ -148,7 +148,7 @@ class BrowserPage(Page):
         return bytes(taken)
 
     def probes(self) -> dict[str, Any]:
-        """What a leak check looks at: all that a browser keeps, by channel, as JSON values."""
+        """What this episode could leave behind for the next, by channel, as JSON values."""
         told: dict[str, Any] = self._wait(self._episode.probes())
         return {**told, "downloads": list(self.downloads)}
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial, wraps
-from typing import TYPE_CHECKING, Concatenate, ParamSpec
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec
 
 from agent_gym.browser.downloads import Downloads
 from agent_gym.browser.inprocess import acting
@@ -229,6 +229,18 @@ class InProcessPage(Page):
                 notes=(*document.notes, shown.note) if shown.note else document.notes,
             )
         return self._snapshot
+
+    def probes(self) -> dict[str, Any]:
+        """What this episode could leave behind for the next, by channel, as JSON values."""
+        tab = self._tab
+        return {
+            "cookies": self._site.cookies(),
+            "downloads": list(self.downloads),
+            "focus": None if tab.document.live.focus is None else str(tab.document.live.focus.tag),
+            "history": [url for url, _ in tab.entries],
+            "tabs": [each.url for each in self._tabs],
+            "window_name": tab.name,
+        }
 
     def interrupt(self) -> None:
         """Stops an action before its next request. May be called from any thread, at any time."""

@@ -132,6 +132,11 @@ class Site:
         query = f"?{quote(url.query, safe=_KEPT_IN_QUERY)}" if url.query else ""
         return self.origin + quote(_without_dots(url.path), safe=_KEPT) + query + hash_mark + quote(fragment, safe=_KEPT_IN_QUERY)
 
+    def cookies(self) -> list[dict[str, str]]:
+        """The cookies that are kept, each with ``name``, ``value``, ``domain`` and ``path``."""
+        kept = (self._client._cookies or {}).values()
+        return [{"name": each.key, "value": each.value, "domain": each.domain, "path": each.path} for each in kept]
+
     def _locate(self, base: str, href: str) -> str:
         try:
             return self.resolve(base, href).removeprefix(self.origin)

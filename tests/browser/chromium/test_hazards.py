@@ -9,7 +9,6 @@ from concurrent.futures import ThreadPoolExecutor
 
 import psutil
 import pytest
-from werkzeug.wrappers import Response
 
 from agent_gym.browser import Blocked, PageError
 from agent_gym.browser.chromium import ChromiumPage
@@ -192,22 +191,3 @@ def test_inside_a_running_event_loop(open_page: Open) -> None:
         return open_page(Site()).snapshot().title
 
     assert asyncio.run(play()) == "Home"
-
-
-def test_probes_name_each_channel(open_page: Open) -> None:
-    def planting(_: object) -> Response:
-        response = html(
-            "<input autofocus><p style='height:3000px'>x</p><script>localStorage.a=1;sessionStorage.b=2;indexedDB.open('db');"
-            "window.name='n';caches.open('c');history.pushState({},'','#x')</script>"
-        )
-        response.set_cookie("seen", "1")
-        return response
-
-    site = Site(a=planting)
-    clean = open_page(site).probes()
-    used = open_page(site)
-    used.goto("/a")
-    used.scroll(0, 50)
-    differing = {name for name, value in used.probes().items() if value != clean[name]}
-    assert differing >= {"cookies", "local_storage", "session_storage", "indexed_db", "caches", "window_name", "history", "focus", "scroll"}
-    assert open_page(site).probes() == clean
