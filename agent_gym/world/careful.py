@@ -1,13 +1,15 @@
 """The fault-aware way to follow a script: through failures, garbled and partial answers, and writes that may or may not have happened.
 
-It keeps to four habits, and to nothing that it knows of faults beyond what is observed:
+It keeps to five habits, and to nothing that it knows of faults beyond what is observed:
 
 - What failed is called again, after waiting for as long as the answer said, and longer each time if too much fails in a row.
 - A write is believed when a read of what it changes shows something else than before it, whatever the write itself answered.
 - A write that may have happened is made again only after two looks at what it changes, for one look may show what was long ago.
+- What was refused, and what two looks show not to have happened by an earlier try, is refused.
 - If what a script looks for is in none of the answers, one of them was incomplete: ask again.
 
-So it may look at a record twice, and a script that it follows must come to the same wishes before and after its own writes.
+So it may look at a record twice, and tells a script of its write what the look after it showed. A script that it follows must come to
+the same wishes before and after its own writes.
 """
 
 from collections.abc import Mapping, Sequence
@@ -16,7 +18,7 @@ from typing import Any
 
 from agent_gym.core import ToolCall
 from agent_gym.core.canonical import dumps
-from agent_gym.world.scripts import ANSWERED, Result, Script
+from agent_gym.world.scripts import ANSWERED, REFUSED, Result, Script, refusal
 
 __all__ = ["careful_call"]
 
@@ -78,6 +80,8 @@ class _Write:
         statuses: What each try that may have done something was answered.
         looks: How often somebody has looked since the last of them.
         done: Whether it has happened.
+        after: The record that first showed so.
+        said: What the last of them was answered.
     """
 
     look: ToolCall | None
@@ -85,6 +89,13 @@ class _Write:
     statuses: list[str] = field(default_factory=list)
     looks: int = 0
     done: bool = False
+    after: Result = field(default_factory=dict)
+    said: Any = ""
+
+    @property
+    def refused(self) -> bool:
+        """Whether every try was refused, and not because of an earlier one."""
+        return bool(self.statuses) and REFUSED.issuperset(self.statuses) and (self.look is None or self.looks >= _LOOKS)
 
     def next_call(self, call: ToolCall) -> ToolCall:
         """The look that is due, or the write itself."""
@@ -106,26 +117,31 @@ class _Memory:
     def __init__(self, history: Sequence[Last], verified_by: Mapping[str, str]) -> None:
         self._verified_by = verified_by
         self._answers: dict[ToolCall, Result] = {}
+        self._refused: dict[ToolCall, Result] = {}
         self._asked: dict[ToolCall, int] = {}
         self._writes: dict[ToolCall, _Write] = {}
         for last in history:
             call = ToolCall(last["tool"], last["arguments"])
             if call.name in verified_by:
-                self._tried(call, last["status"])
+                self._tried(call, last)
             elif last["status"] in ANSWERED:
                 self._read(call, last["result"])
+            elif last["status"] in REFUSED:
+                self._refused.setdefault(call, refusal(last["status"], last["result"]))
 
     def _read(self, call: ToolCall, answer: Result) -> None:
         for write in self._writes.values():
             if write.look == call:
                 write.looks += 1
-                write.done |= _differ(write.before, answer)
+                if not write.done and _differ(write.before, answer):
+                    write.done, write.after = True, answer
         known = self._answers.get(call)
         if known is None or _differ(known, answer) or len(dumps(known)) <= len(dumps(answer)):
             self._answers[call] = answer  # else the same again, with a part of it missing
         self._asked[call] = self._asked.get(call, 0) + 1
 
-    def _tried(self, call: ToolCall, status: str) -> None:
+    def _tried(self, call: ToolCall, last: Last) -> None:
+        status = last["status"]
         if status in _NOT_DONE:
             return
         if call not in self._writes:
@@ -133,6 +149,7 @@ class _Memory:
             self._writes[call] = _Write(look, {} if look is None else self._answers[look])
         write = self._writes[call]
         write.statuses.append(status)
+        write.said = last["result"]
         write.looks = 0
         write.done |= write.look is None and status in ANSWERED
 
@@ -153,14 +170,16 @@ class _Memory:
                     return min(reversed(sources), key=self._asked.__getitem__)
                 if wanted.name in self._verified_by:
                     write = self._writes.get(wanted, _Write(None, {}))
-                    if not write.done:
+                    if not (write.done or write.refused):
                         return write.next_call(wanted)
-                    wanted = script.send({})
+                    wanted = script.send(write.after if write.done else refusal(write.statuses[-1], write.said))
                 elif wanted in self._answers:
                     answer = self._answers[wanted]
                     if any(isinstance(part, list) for part in answer.values()):  # such an answer can be incomplete
                         sources.append(wanted)
                     wanted = script.send(answer)
+                elif wanted in self._refused:
+                    wanted = script.send(self._refused[wanted])
                 else:
                     return wanted
         except StopIteration:

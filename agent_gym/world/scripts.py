@@ -11,8 +11,10 @@ A script is a generator that yields the calls it wants and is sent their results
 answered from there, the first that was not is the next call. So it can take over at any moment and remembers nothing. It believes
 what it is told; `agent_gym.world.careful` follows the same scripts where answers may be wrong.
 
-A wish with an empty argument says that what the script looked for was in none of the answers. What a write answers is of no use to
-a script: what it wants to know it reads.
+What the business refuses is an answer too: ``{"refused": status, "why": text}``. So a script can go on from there.
+
+A wish with an empty argument says that what the script looked for was in none of the answers. Of what a write answers a script may
+use only what the read that shows the change says too, by the same name.
 """
 
 from collections.abc import Generator, Mapping, Sequence
@@ -20,17 +22,24 @@ from typing import Any
 
 from agent_gym.core import ToolCall
 
-__all__ = ["ANSWERED", "Result", "Script", "next_call"]
+__all__ = ["ANSWERED", "REFUSED", "Result", "Script", "next_call", "refusal"]
 
 Result = Mapping[str, Any]
 Script = Generator[ToolCall, Result, None]
 
 ANSWERED = frozenset({"ok", "empty", "degraded"})
 """The statuses of results that a script can go on with."""
+REFUSED = frozenset({"conflict", "forbidden", "not_found"})
+"""The statuses by which a call was refused: as things are, it would be again."""
+
+
+def refusal(status: str, why: str) -> Result:
+    """What a script is sent for a call that was refused."""
+    return {"refused": status, "why": why}
 
 
 def next_call(script: Script, observations: Sequence[Mapping[str, Any]]) -> ToolCall:
-    """The first call that a script wants and that has not succeeded yet.
+    """The first call that a script wants and that has neither succeeded nor been refused yet.
 
     Args:
         script: A fresh generator.
@@ -44,6 +53,8 @@ def next_call(script: Script, observations: Sequence[Mapping[str, Any]]) -> Tool
         last = observation["data"]["last"]
         if last is not None and last["status"] in ANSWERED:
             answers[ToolCall(last["tool"], last["arguments"])] = last["result"]
+        elif last is not None and last["status"] in REFUSED:
+            answers.setdefault(ToolCall(last["tool"], last["arguments"]), refusal(last["status"], last["result"]))
     try:
         wanted = next(script)
         while wanted in answers:

@@ -140,7 +140,9 @@ def test_it_fills_a_cart_once(trouble: str) -> None:
     """Two writes that would take effect twice, the second on a line that only the first makes."""
     task = TASKS.get("retail/cancel/test/0")
     look = opened(task)
-    user = look.world.query("SELECT user_id FROM users ORDER BY user_id LIMIT 1")[0]["user_id"]
+    user = look.world.query("SELECT user_id FROM users WHERE user_id NOT IN (SELECT user_id FROM carts) ORDER BY user_id LIMIT 1")[0][
+        "user_id"
+    ]
     variant = look.world.query("SELECT variant_id FROM variants WHERE stock > 9 ORDER BY variant_id LIMIT 1")[0]["variant_id"]
     look.close()
 

@@ -96,7 +96,7 @@ def test_too_many_failures_in_a_row_make_it_wait_longer_each_time() -> None:
     assert after(*[failed] * 3, waited(5), FOUND, (READ, "timeout", "no")) == READ
 
 
-@pytest.mark.parametrize("status", ["ok", "outcome_unknown", "malformed", "timeout", "error", "conflict"])
+@pytest.mark.parametrize("status", ["ok", "outcome_unknown", "malformed", "timeout", "error"])
 def test_a_write_that_may_have_happened_is_looked_after_whatever_it_said(status: str) -> None:
     wrote: Event = (PAINT, status, "?")
     assert after(*BEFORE, wrote) == READ
@@ -123,9 +123,15 @@ def test_a_conflict_with_its_own_write_is_no_reason_to_write_again() -> None:
     assert after(*events, (READ, "ok", RED)).name == "finish"
 
 
-@pytest.mark.parametrize("status", ["ok", "conflict"])
-def test_a_write_that_never_happens_is_handed_over(status: str) -> None:
-    round_: list[Event] = [(PAINT, status, "?"), LOOKED, LOOKED]
+def test_a_refusal_is_believed_once_two_looks_show_that_no_earlier_try_is_the_reason() -> None:
+    refused: Event = (PAINT, "conflict", "there is no red")
+    assert after(*BEFORE, refused) == READ
+    assert after(*BEFORE, refused, LOOKED) == READ
+    assert after(*BEFORE, refused, LOOKED, LOOKED).name == "finish"  # this script has nothing else to try
+
+
+def test_a_write_that_never_happens_is_handed_over() -> None:
+    round_: list[Event] = [(PAINT, "ok", "?"), LOOKED, LOOKED]
     assert after(*BEFORE, *round_ * 5) == PAINT
     assert after(*BEFORE, *round_ * 6).name == "hand_over"
 
