@@ -41,11 +41,13 @@ class Session(ABC):
     Attributes:
         tools: What may be called, the closing tools left out (those belong to `AgentEnv`).
         violation: Empty until a forbidden call took effect, then what was done. `AgentEnv` ends the episode at once.
+        meanwhile: How many things somebody else has done while the agent was at work.
         useless_questions: How many questions brought nothing new; None where there is nobody to ask.
     """
 
     tools: Sequence[ToolSpec]
     violation: str = ""
+    meanwhile: int = 0
     useless_questions: int | None = None
     _waited_s: float = 0.0
 

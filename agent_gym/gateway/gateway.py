@@ -139,10 +139,10 @@ class Gateway:
         Raises:
             InfrastructureError: Our own engine failed.
         """
-        at = self._session.now()
+        at, meanwhile = self._session.now(), self._session.meanwhile
         outcome = self._carried(call, number)
         spec, handler = self._tools.get(call.name, (None, None))
-        if self._remote is not None and spec is not None and (not spec.read_only or spec is WAIT):
+        if self._remote is not None and spec is not None and (not spec.read_only or spec is WAIT or self._session.meanwhile != meanwhile):
             self._remote.forget()
         if handler is None or call.name == WAIT.name:
             doubled = self.safety.note(call, spec, outcome.result, outcome.attempts, at)

@@ -8,10 +8,12 @@ from agent_gym.world.operations import Conflict, DeadlinePassed, NotFound, Opera
 from agent_gym.world.schema import Base, Ids, Schema, Table
 from agent_gym.world.scripts import Result, Script, next_call
 from agent_gym.world.tasks import WorldTaskSet
+from agent_gym.world.undo import UNDO
 from agent_gym.world.wording import Phrasebook, Route
 from agent_gym.world.world import World
 
 __all__ = [
+    "UNDO",
     "Base",
     "Conflict",
     "Counterpart",

@@ -1,5 +1,7 @@
 """Doors into a World: ways in which an agent reaches its operations. Here the tool door; every world opens through it alike."""
 
+from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
 import orjson
@@ -9,7 +11,7 @@ from agent_gym.core.tool import CALL_FAILED
 from agent_gym.world.counterpart import ASK, Counterpart
 from agent_gym.world.grading import fits, goal_check, judge
 from agent_gym.world.kind import WorldKind
-from agent_gym.world.operations import carry_out
+from agent_gym.world.operations import OperationFailed, carry_out
 from agent_gym.world.schema import Base
 from agent_gym.world.world import World
 
@@ -36,6 +38,7 @@ class WorldSession(Session):
         self._wrote = False
         self._excused = [False] * len(self._spec["forbidden"])  # whether what each says after "unless" has happened
         self._asked: list[str] = []  # the intents that were answered
+        self._happened = [False] * len(self._spec["events"])
         self.useless_questions = None if kind.counterpart is None else 0
         self._reached = [False] * len(self._spec["milestones"])
         self._goal_at = ("", False)  # the digest at which the goal was last looked at, and whether it was met
@@ -51,10 +54,19 @@ class WorldSession(Session):
 
     def _prepare(self) -> None:
         """Adds the task's own rows to the base; they belong to the start."""
-        with self._world.transaction():
-            for table, key, columns in self._spec["setup"]:
-                self._world.update(table, key, **columns)
-        self._world.settle()
+        world, spec = self._world, self._spec
+        with world.transaction():
+            for table, key, columns in spec["setup"]:
+                if key is None:
+                    world.insert(table, **columns)
+                elif columns is None:
+                    world.delete(table, key)
+                else:
+                    world.update(table, key, **columns)
+            while world.serial < spec["serial"]:  # ids that the task's own rows have
+                world.new_id("")
+            world.advance(spec["clock"] - world.clock)
+        world.settle()
 
     def _restore(self, snapshot: Snapshot) -> None:
         self._world.restore(snapshot["world"])
@@ -62,6 +74,7 @@ class WorldSession(Session):
         self._wrote = snapshot["wrote"]
         self._excused = list(snapshot["excused"])
         self._asked, self.useless_questions = list(snapshot["asked"]), snapshot["useless_questions"]
+        self._happened = list(snapshot["happened"])
         self._reached = list(snapshot["reached"])
         self.violation = snapshot["violation"]
         self._waited_s = snapshot["waited_s"]
@@ -111,6 +124,16 @@ class WorldSession(Session):
             self._excused[index] |= "unless" in pattern and fits(pattern["unless"], call, writes=writes, status=status)
         for index, milestone in enumerate(self._spec["milestones"]):
             self._reached[index] |= "call" in milestone and fits(milestone["call"], call, writes=writes, status=status)
+        for index, event in enumerate(self._spec["events"]):
+            if not self._happened[index] and fits(event["after"], call, writes=writes, status=status):
+                self._happened[index] = True
+                self._happen(event)
+
+    def _happen(self, event: Mapping[str, Any]) -> None:
+        """What somebody else does; they too may find that it cannot be done any more."""
+        self.meanwhile += 1
+        with suppress(OperationFailed), self._world.transaction():
+            self._kind.operations[event["operation"]].run(self._world, **event["arguments"])
 
     def verdict(self, closing: ToolCall) -> Verdict:
         """Judges the live database; see `agent_gym.world.grading`."""
@@ -153,6 +176,7 @@ class WorldSession(Session):
             "excused": list(self._excused),
             "asked": list(self._asked),
             "useless_questions": self.useless_questions,
+            "happened": list(self._happened),
             "reached": list(self._reached),
             "violation": self.violation,
             "waited_s": self._waited_s,

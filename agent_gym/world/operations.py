@@ -75,7 +75,7 @@ def carry_out(
         payload = digest([operation.spec.name, arguments])
         return world.ledger.once(key, payload, lambda: carry_out(world, operation, arguments, deadline))
     try:
-        with world.transaction(deadline, trial=trial):
+        with world.transaction(deadline, trial=trial, deed=True):
             result = operation.run(world, **arguments)
     except OperationFailed as error:
         return ToolResult(status=error.status, content=str(error))

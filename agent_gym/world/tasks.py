@@ -62,7 +62,13 @@ class WorldTaskSet(TaskSet):
         world = self._drafting_world(kind, split, index)
         with world.transaction(trial=True):
             draft = family.draft(world, derive("task", task_id), split)
-            setup = [_own_row(kind, change) for change in world.changes()]
+            setup = [_own_row(change) for change in world.written() if change.before != change.after]
+            serial, clock = world.serial, world.clock
+        for event in draft.events:
+            if event["operation"] not in kind.operations:
+                raise unknown(f"operation of an event of {task_id}", event["operation"], kind.operations)
+        if bool(draft.asks) != (draft.answer is not None):
+            raise ConfigurationError(f"{task_id}: a draft has asks and answer, or neither; got {draft.asks!r} and {draft.answer!r}")
         return Task(
             id=task_id,
             type=f"{kind.name}/{name}",
@@ -79,6 +85,8 @@ class WorldTaskSet(TaskSet):
             spec={
                 "base": [split, index],
                 "setup": setup,
+                "serial": serial,
+                "clock": clock,
                 "params": dict(draft.params),
                 "goal": draft.rows,
                 "allowed": draft.allowed,
@@ -141,9 +149,10 @@ def _built(build: Callable[[int], Base], seed: int) -> Base:
     return build(seed)
 
 
-def _own_row(kind: WorldKind, change: Change) -> list[Any]:
+def _own_row(change: Change) -> list[Any]:
+    """A row of a task's own, as table, key and columns: those that change; all of them, and no key, if it is new; none if it is gone."""
     if change.before is None or change.after is None:
-        raise ConfigurationError(f"{kind.name}: a task's own rows change rows of its base; they add and remove none ({change.key})")
+        return [change.where, None if change.before is None else change.key, change.after]
     return [change.where, change.key, {name: value for name, value in change.after.items() if value != change.before[name]}]
 
 

@@ -8,7 +8,7 @@ import base64
 import math
 import sqlite3
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from threading import RLock
 from typing import Any
@@ -26,6 +26,8 @@ _PROGRESS_EVERY = 2_000
 """SQLite instructions between two looks at the deadline; well below a millisecond."""
 
 _Changes = dict[tuple[str, str], tuple[Row | None, Row | None]]
+_Written = tuple[tuple[str, Row | None, Row | None], ...]
+"""Tables and their rows before and after, in the order in which they were written."""
 
 
 class World:
@@ -46,6 +48,8 @@ class World:
         self._ids = Ids(base.seed, base.serial)
         self._digest = self._start = base.digest
         self._changes: _Changes = {}
+        self._written: _Written = ()
+        self._deeds: tuple[_Written, ...] = ()
         self._lock = RLock()
         self.ledger = Ledger(self._lock)
         self._deadline = math.inf
@@ -120,12 +124,13 @@ class World:
     # --- Writing ---
 
     @contextmanager
-    def transaction(self, deadline: float = math.inf, *, trial: bool = False) -> Iterator[None]:
+    def transaction(self, deadline: float = math.inf, *, trial: bool = False, deed: bool = False) -> Iterator[None]:
         """One operation: everything in it happens, or nothing of it does.
 
         Args:
             deadline: Seconds of `time.monotonic` past which every read and write raises.
             trial: Undo everything at the end in any case; what `changes` says inside is what would have happened.
+            deed: What it writes is the agent's own doing, which can be taken back; see `agent_gym.world.undo`.
 
         Raises:
             DeadlinePassed: From reads and writes inside; everything is then as it was before.
@@ -133,7 +138,7 @@ class World:
         with self._lock:
             if self._writable:
                 raise RuntimeError("a transaction is already open; operations do not nest")
-            before = (self._digest, self.clock, self._ids.serial, dict(self._changes))
+            before = (self._digest, self.clock, self._ids.serial, dict(self._changes), self._deeds)
             self._writable, self._deadline, self._interrupted = True, deadline, False
             done = False
             try:
@@ -141,12 +146,14 @@ class World:
                 if self._connection.in_transaction and not trial:
                     self._execute("COMMIT")
                 done = not trial
+                if deed and self._written:
+                    self._deeds += (self._written,)
             finally:
-                self._writable, self._deadline, self._interrupted = False, math.inf, False
+                self._writable, self._deadline, self._interrupted, self._written = False, math.inf, False, ()
                 if not done:
                     if self._connection.in_transaction:
                         self._connection.execute("ROLLBACK")
-                    self._digest, self.clock, self._ids.serial, self._changes = before
+                    self._digest, self.clock, self._ids.serial, self._changes, self._deeds = before
 
     def insert(self, table: str, **columns: Any) -> None:
         """Adds a row.
@@ -189,6 +196,19 @@ class World:
         self._write(f"DELETE FROM {table} WHERE {known.key} = ? RETURNING *", (key,))
         self._record(known, before, None)
 
+    def written(self) -> list[Change]:
+        """What the open transaction has written, in order; a row may come more than once."""
+        return self._told(self._written)
+
+    def last_deed(self) -> list[Change]:
+        """What the last deed that is not taken back has written, in order; nothing where there is none."""
+        return self._told(self._deeds[-1]) if self._deeds else []
+
+    def strike(self) -> None:
+        """Takes the last deed for taken back: by what the open transaction has written, which so is no deed itself."""
+        self._check_writable()
+        self._written, self._deeds = (), self._deeds[:-1]
+
     def new_id(self, prefix: str) -> str:
         """The next id: the prefix and seven digits, never the same twice in a world and what is forked from it."""
         self._check_writable()
@@ -219,15 +239,14 @@ class World:
 
     def changes(self) -> list[Change]:
         """What differs from the start, row by row, sorted by table and key; a row that was put back is no change."""
-        tables = self.schema.tables
         with self._lock:
             found = sorted(self._changes.items())
-        return [Change(name, key, tables[name].record(before), tables[name].record(after)) for (name, key), (before, after) in found]
+        return self._told((name, before, after) for (name, _), (before, after) in found)
 
     def settle(self) -> None:
-        """Makes the present state the start: there are no changes from here."""
+        """Makes the present state the start: there are no changes from here, and nothing to take back."""
         with self._lock:
-            self._changes = {}
+            self._changes, self._deeds = {}, ()
             self._start = self._digest
 
     def base(self) -> Base:
@@ -239,7 +258,7 @@ class World:
         """An independent copy: same rows, clock, ids and changes."""
         with self._lock:
             copy = World(self.schema, self.base())
-            copy._changes, copy._start = dict(self._changes), self._start
+            copy._changes, copy._start, copy._deeds = dict(self._changes), self._start, self._deeds
             copy.ledger = Ledger(copy._lock, self.ledger.rows())
         return copy
 
@@ -255,6 +274,7 @@ class World:
                 "seed": base.seed,
                 "serial": base.serial,
                 "changes": [[name, key, before, after] for (name, key), (before, after) in sorted(self._changes.items())],
+                "deeds": [[list(written) for written in deed] for deed in self._deeds],
                 "answers": self.ledger.rows(),
             }
 
@@ -265,7 +285,8 @@ class World:
             self._digest, self._start = int(snapshot["digest"], 16), int(snapshot["start"], 16)
             self.clock, self._ids = snapshot["clock"], Ids(snapshot["seed"], snapshot["serial"])
             self._changes = {(name, key): (_row(before), _row(after)) for name, key, before, after in snapshot["changes"]}
-            self.ledger = Ledger(self._lock, snapshot.get("answers", ()))
+            self._deeds = tuple(tuple((name, _row(before), _row(after)) for name, before, after in deed) for deed in snapshot["deeds"])
+            self.ledger = Ledger(self._lock, snapshot["answers"])
 
     def diff(self, other: "World") -> list[Change]:
         """What differs between this world (before) and another (after), sorted by table and key.
@@ -336,13 +357,18 @@ class World:
             self._digest = (self._digest - row_digest(table.name, before)) % _MODULUS
         if after is not None:
             self._digest = (self._digest + row_digest(table.name, after)) % _MODULUS
-        row = after if after is not None else before
-        place = (table.name, str((row or ())[table.columns.index(table.key)]))
+        self._written += ((table.name, before, after),)
+        place = (table.name, _key(table, before, after))
         first = self._changes[place][0] if place in self._changes else before
         if _same(first, after):
             self._changes.pop(place, None)
         else:
             self._changes[place] = (first, after)
+
+    def _told(self, written: Iterable[tuple[str, Row | None, Row | None]]) -> list[Change]:
+        tables = self.schema.tables
+        rows = ((tables[name], before, after) for name, before, after in written)
+        return [Change(table.name, _key(table, before, after), table.record(before), table.record(after)) for table, before, after in rows]
 
     def _table(self, name: str, columns: Mapping[str, Any] | None = None) -> Table:
         table = self.schema.tables.get(name)
@@ -369,6 +395,10 @@ class World:
 def _full_digest(schema: Schema, execute: Callable[[str], sqlite3.Cursor]) -> int:
     tables = [name for name, table in schema.tables.items() if not table.logs]
     return sum(row_digest(name, row) for name in tables for row in execute(f"SELECT * FROM {name}")) % _MODULUS
+
+
+def _key(table: Table, before: Row | None, after: Row | None) -> str:
+    return str((after or before or ())[table.columns.index(table.key)])
 
 
 def _row(values: Sequence[Any] | None) -> Row | None:

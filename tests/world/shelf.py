@@ -9,7 +9,7 @@ import numpy as np
 from werkzeug import Request, Response
 
 from agent_gym.core import ToolCall, ToolResult, ToolSpec
-from agent_gym.world import Base, Conflict, Counterpart, Draft, Family, Ids, Intent, Operation, Schema, Script, World, WorldKind
+from agent_gym.world import UNDO, Base, Conflict, Counterpart, Draft, Family, Ids, Intent, Operation, Schema, Script, World, WorldKind
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import WSGIApplication
@@ -113,6 +113,7 @@ OPERATIONS = {
         _operation(set_prices, hints="writes", job_ids=_JOBS, price_cents=_CENTS),
         _operation(add_job, hints="writes", person_id=_PERSON),
         _operation(remove_job, hints="destroys", job_id=_JOB),
+        UNDO,
     )
 }
 
