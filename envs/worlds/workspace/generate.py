@@ -1,0 +1,290 @@
+"""The rows of a workspace from a seed: about 550, with shared names, near-miss subjects, and calendars in which nobody is in two places."""
+
+import unicodedata
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Any, TypeVar
+
+from agent_gym.core.seeding import derive
+from agent_gym.envs.worlds.workspace.catalogue import (
+    CITIES,
+    COMPANIES,
+    FAMILY_NAMES,
+    FOLDERS,
+    GIVEN_NAMES,
+    MEETINGS,
+    ROOMS,
+    TEAMS,
+    TOPICS,
+    ZONES,
+)
+from agent_gym.envs.worlds.workspace.clock import DAY, START, shifted, to_utc, wall
+from agent_gym.world import Ids
+
+__all__ = ["SPACING", "rows"]
+
+Row = dict[str, Any]
+T = TypeVar("T")
+
+SPACING = {"never": 0, "weekly": 7, "every two weeks": 14}
+"""Days from one occurrence to the next, by what an event's record says."""
+
+_PEOPLE, _CONTACTS, _SHARED = 10, 14, 2
+"""Names of colleagues, names of contacts; so many of each belong to two people."""
+_BUSY = 4
+"""So many people have long inboxes."""
+_KINDS = ("", " draft", " notes", " update")
+"""What tells apart mails and documents on one topic."""
+_SERIES, _MEETINGS, _TIMES = 8, 16, 5
+"""Series, single meetings, and occurrences of a series."""
+
+
+def rows(ids: Ids, seed: int) -> dict[str, list[Row]]:
+    """All rows by table: people, mail, documents, calendar."""
+    office = _Office(ids, seed)
+    office.hire()
+    office.meet_others()
+    for number, person in enumerate(office.tables["people"]):
+        office.fill_mailbox(person, 13 if number % 3 == 0 and number < 3 * _BUSY else 4)
+        office.file_documents(person)
+    office.share()
+    office.plan()
+    return office.tables
+
+
+class _Office:
+    """The tables while they are filled. Draws are taken from one block of uniform numbers, which is much faster than one by one."""
+
+    def __init__(self, ids: Ids, seed: int) -> None:
+        self._id = ids.new
+        self._draws = iter(derive("workspace", seed).random(8_192).tolist())
+        self._taken: dict[str, list[tuple[int, int]]] = {}
+        names = ("people", "contacts", "threads", "messages", "attachments", "folders", "documents", "versions", "shares", "rooms")
+        self.tables: dict[str, list[Row]] = {name: [] for name in (*names, "events", "occurrences", "attendees")}
+        pairs = zip(self.shuffled(GIVEN_NAMES), self.shuffled(FAMILY_NAMES), strict=True)
+        self._names = [f"{given} {family}" for given, family in pairs]
+
+    def between(self, low: int, high: int) -> int:
+        """A whole number, both ends included."""
+        return low + int(next(self._draws) * (high - low + 1))
+
+    def pick(self, things: Sequence[T]) -> T:
+        return things[int(next(self._draws) * len(things))]
+
+    def shuffled(self, things: Sequence[T]) -> list[T]:
+        return [thing for _, _, thing in sorted((next(self._draws), index, thing) for index, thing in enumerate(things))]
+
+    def _add(self, table: str, **columns: Any) -> Row:
+        self.tables[table].append(columns)
+        return columns
+
+    # --- People ---
+
+    def hire(self) -> None:
+        """Adds the people of the office. Who shares a name works in another team and city."""
+        teams, cities = self.shuffled(TEAMS), self.shuffled(list(ZONES))
+        names = self._names[:_PEOPLE]
+        for number, name in enumerate(self.shuffled([*names, *names[:_SHARED]])):
+            twin = any(person["person"] == name for person in self.tables["people"])
+            opens = self.between(8, 10)
+            city = cities[number % len(cities)]
+            if twin:
+                taken = next(person["city"] for person in self.tables["people"] if person["person"] == name)
+                city = self.pick([other for other in cities if other != taken])
+            self._add(
+                "people",
+                person_id=self._id("PE"),
+                person=name,
+                email=f"{_mailbox(name)}{2 if twin else ''}@tallgrass.example",
+                team=self._other_team(teams, number, name),
+                city=city,
+                time_zone=ZONES[city],
+                opens=opens,
+                closes=opens + 8,
+                status="in office",
+            )
+
+    def _other_team(self, teams: Sequence[str], number: int, name: str) -> str:
+        taken = {person["team"] for person in self.tables["people"] if person["person"] == name}
+        return next(team for team in (teams[number % len(teams)], teams[(number + 1) % len(teams)]) if team not in taken)
+
+    def meet_others(self) -> None:
+        """Adds the address book. Some contacts share a name, one of them with a colleague."""
+        names = self._names[_PEOPLE - 1 : _PEOPLE - 1 + _CONTACTS]
+        companies = self.shuffled(COMPANIES)
+        for number, name in enumerate([*names, *names[1 : 1 + 2 * _SHARED]]):
+            company = companies[(number + number // _CONTACTS) % len(companies)]
+            taken = {contact["company"] for contact in self.tables["contacts"] if contact["contact"] == name}
+            company = next(one for one in (company, *companies) if one not in taken)
+            self._add(
+                "contacts",
+                contact_id=self._id("CT"),
+                contact=name,
+                company=company,
+                email=f"{_mailbox(name)}@{company.lower()}.example",
+                phone=self.phone(),
+                city=self.pick(CITIES),
+            )
+
+    def phone(self) -> str:
+        """A telephone number."""
+        return f"+{self.between(31, 49)} {self.between(100, 999)} {self.between(100_000, 999_999)}"
+
+    # --- Mail ---
+
+    def fill_mailbox(self, person: Row, count: int) -> None:
+        """Adds threads of different subjects, some of which differ by a word."""
+        topics = self.shuffled(TOPICS)
+        subjects = [f"{topic}{kind}" for topic in topics[: (count + 2) // 2] for kind in self.shuffled(_KINDS)[:2]][:count]
+        at = START - self.between(1, 6) * 3_600
+        for number, subject in enumerate(self.shuffled(subjects)):
+            thread_id = self._id("TH")
+            self._add(
+                "threads",
+                thread_id=thread_id,
+                person_id=person["person_id"],
+                subject=subject,
+                folder="inbox" if count > 4 or number < 3 else "archive",
+                label=self.pick(("none", "none", "none", "follow up")),
+                newest_at=at,
+            )
+            sender = self._sender(person)
+            for back in range(self.between(1, 2), 0, -1):
+                text = self.pick(("Here is the {}.", "I have a question about the {}.", "Please look at the {} when you can.")).format(
+                    subject
+                )
+                self._add(
+                    "messages",
+                    message_id=self._id("MS"),
+                    thread_id=thread_id,
+                    kind="mail",
+                    **sender,
+                    sent_at=at - (back - 1) * 5_400,
+                    text=text,
+                    number=None,
+                )
+            if self.between(0, 2) == 0:
+                for page in range(self.between(1, 2)):
+                    file = f"{subject.replace(' ', '-')}-{'ab'[page]}.pdf"
+                    self._add("attachments", attachment_id=self._id("AT"), thread_id=thread_id, file=file, text=f"All about the {subject}.")
+            at -= self.between(3, 30) * 3_600
+
+    def _sender(self, person: Row) -> Row:
+        if self.between(0, 1):
+            contact = self.pick(self.tables["contacts"])
+            return {"sender": contact["contact"], "address": contact["email"]}
+        colleague = self.pick([one for one in self.tables["people"] if one is not person])
+        return {"sender": colleague["person"], "address": colleague["email"]}
+
+    # --- Documents ---
+
+    def file_documents(self, person: Row) -> None:
+        """Adds a person's folders, and documents of different titles in them, some of which differ by a word."""
+        folders = [
+            self._add("folders", folder_id=self._id("FO"), person_id=person["person_id"], folder=folder)["folder_id"] for folder in FOLDERS
+        ]
+        topics = self.shuffled(TOPICS)[:2]
+        for title in [f"{topics[0]}{kind}" for kind in self.shuffled(_KINDS)[:2]] + [f"{topics[1]}{self.pick(_KINDS)}"]:
+            count = self.between(1, 2)
+            document_id = self._id("DO")
+            self._add(
+                "documents",
+                document_id=document_id,
+                person_id=person["person_id"],
+                folder_id=self.pick(folders),
+                title=title,
+                **{"class": self.pick(("public", "internal", "internal"))},
+                state=self.pick(("draft", "final")),
+                link="off",
+                version=count,
+            )
+            for number in range(1, count + 1):
+                author = person if number == 1 else self.pick(self.tables["people"])
+                self._add(
+                    "versions",
+                    version_id=self._id("VE"),
+                    document_id=document_id,
+                    number=number,
+                    author=author["person"],
+                    saved_at=START - (40 - 9 * number) * DAY - self.between(0, 9) * 3_600,
+                    text=f"On the {title}: {self.pick(('the first ideas', 'what was decided', 'figures and dates', 'open points'))}.",
+                )
+
+    def share(self) -> None:
+        """Shares every other document with a colleague or two, every fourth with a contact."""
+        for number, document in enumerate(self.tables["documents"]):
+            if number % 2 == 0:
+                for colleague in self.shuffled(self.tables["people"])[:2]:
+                    if colleague["person_id"] != document["person_id"]:
+                        access = self.pick(("view", "view", "edit"))
+                        self._share(document, access, colleague_id=colleague["person_id"])
+            if number % 4 == 1:
+                self._share(document, "view", contact_id=self.pick(self.tables["contacts"])["contact_id"])
+
+    def _share(self, document: Row, access: str, colleague_id: str | None = None, contact_id: str | None = None) -> None:
+        share_id, document_id = self._id("SH"), document["document_id"]
+        self._add("shares", share_id=share_id, document_id=document_id, colleague_id=colleague_id, contact_id=contact_id, access=access)
+
+    # --- Calendar ---
+
+    def plan(self) -> None:
+        """Adds rooms, series that run across the changes of the clocks, and single meetings; nobody and no room is taken twice."""
+        for name, seats in ROOMS:
+            self._add("rooms", room_id=self._id("RM"), room=name, seats=seats)
+        titles = self.shuffled(MEETINGS)
+        people = self.tables["people"]
+        for number in range(_SERIES + _MEETINGS):
+            organizer = people[number % len(people)]
+            series = number < _SERIES
+            repeats = self.pick(("weekly", "every two weeks")) if series else "never"
+            others = [one for one in self.shuffled(people) if one is not organizer][: self.between(1, 2)]
+            room = self.pick(self.tables["rooms"]) if self.between(0, 1) else None
+            who = [organizer["person_id"], *(one["person_id"] for one in others)]
+            keys = [*who, *([room["room_id"]] if room is not None else [])]
+            for _ in range(60):
+                times = self._times(organizer, SPACING[repeats], self.between(1, 4 if series else 11))
+                if self._free(keys, times):
+                    break
+            else:
+                raise RuntimeError("no time is left for a meeting; the calendars are too full")
+            for key in keys:
+                self._taken.setdefault(key, []).extend((at, at + 1_800) for at in times)
+            self._hold(organizer, others, room, titles[number % len(titles)], repeats, times)
+
+    def _times(self, organizer: Row, spacing: int, day: int) -> list[int]:
+        """When it takes place: on a working day, on the hour, within the organizer's hours."""
+        zone = organizer["time_zone"]
+        while day % 7 in (5, 6):
+            day += 1
+        hour = self.between(organizer["opens"], organizer["closes"] - 1)
+        first = to_utc(f"{wall(START + day * DAY, zone)[:10]} {hour:02d}:00", zone)
+        return [shifted(first, zone, timedelta(days=number * spacing)) for number in range(_TIMES if spacing else 1)]
+
+    def _free(self, keys: Sequence[str], times: Sequence[int]) -> bool:
+        return not any(start < at + 1_800 and at < end for key in keys for start, end in self._taken.get(key, ()) for at in times)
+
+    def _hold(self, organizer: Row, others: Sequence[Row], room: Row | None, title: str, repeats: str, times: Sequence[int]) -> None:
+        event_id = self._id("EV")
+        self._add(
+            "events",
+            event_id=event_id,
+            person_id=organizer["person_id"],
+            title=title,
+            time_zone=organizer["time_zone"],
+            starts_at=times[0],
+            minutes=30,
+            repeats=repeats,
+            room_id=None if room is None else room["room_id"],
+            state="on",
+        )
+        for at in times:
+            self._add("occurrences", occurrence_id=self._id("OC"), event_id=event_id, starts_at=at, state="on")
+        for person in (organizer, *others):
+            answer = "accepted" if person is organizer else self.pick(("accepted", "accepted", "invited"))
+            self._add("attendees", attendee_id=self._id("AD"), event_id=event_id, person_id=person["person_id"], answer=answer)
+
+
+def _mailbox(name: str) -> str:
+    """The name in plain lower-case letters and dots: Zoë O'Brien is zoe.obrien."""
+    folded = unicodedata.normalize("NFKD", name.lower().replace("ø", "o").replace("ß", "ss").replace("æ", "ae"))
+    return "".join(letter for letter in folded if letter.isascii() and (letter.isalpha() or letter == " ")).replace(" ", ".")
