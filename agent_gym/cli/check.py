@@ -1,11 +1,16 @@
 """``agent-gym check tasks``. Exit status: 0 if all holds, 1 if something fails, 2 on misuse."""
 
+import dataclasses
+import os
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from agent_gym.cli.output import JsonOption, SetOption, bar, console, parse_settings, print_json, table
-from agent_gym.evaluation.admission import BOUNDS, admit
+from agent_gym.evaluation.admission import BOUNDS, AdmissionRow, admit, admit_all, faults_of_worlds
+from agent_gym.evaluation.card import gameability_card
 
 __all__ = ["app"]
 
@@ -19,31 +24,52 @@ def _group() -> None:
 
 @app.command()
 def tasks(
-    env_id: Annotated[str, typer.Argument(help="An environment's id.")] = "AgentBase/ToolTask-v0",
+    env_id: Annotated[str | None, typer.Argument(help="An environment's id; AgentBase/ToolTask-v0 by default.")] = None,
+    every: Annotated[bool, typer.Option("--all", help="Every id, world, door and split whose tasks have an oracle.")] = False,
     split: Annotated[str, typer.Option(help="The split.")] = "train",
-    seeds: Annotated[int, typer.Option(help="Evaluations with different seeds, pooled.", min=1)] = 5,
-    episodes: Annotated[int, typer.Option(help="Episodes of each family, policy and seed.", min=1)] = 20,
+    seeds: Annotated[int, typer.Option(help="So many times tasks are drawn.", min=1)] = 20,
+    episodes: Annotated[int, typer.Option(help="Tasks of each family that are drawn with each seed.", min=1)] = 2,
+    card: Annotated[Path | None, typer.Option(help="With --all: writes the gameability card here, in Markdown.")] = None,
     settings: SetOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Check that no family can be gamed: what scripted policies score on it, beside what they may."""
+    if every and (env_id or settings):
+        raise typer.BadParameter("it takes no id and no keywords of one", param_hint="'--all'")
+    if card and not every:
+        raise typer.BadParameter("a card is about everything; add --all", param_hint="'--card'")
+    env_id = env_id or "AgentBase/ToolTask-v0"
+    workers = len(os.sched_getaffinity(0))
     with bar("playing") as progress:
-        rows = admit(
-            env_id,
-            split=split,
-            seeds=seeds,
-            episodes=episodes,
-            env_kwargs=parse_settings(settings),
-            progress=lambda _, done, total: progress(done, total),
-        )
-    failed = any(row.faults for row in rows)
+        if every:
+            rows = admit_all(seeds=seeds, episodes=episodes, workers=workers, progress=progress)
+        else:
+            keywords = parse_settings(settings)
+            rows = admit(env_id, split=split, seeds=seeds, episodes=episodes, env_kwargs=keywords, workers=workers, progress=progress)
+    faults = faults_of_worlds(rows)
+    failed = bool(faults) or any(row.faults for row in rows)
+    if card:
+        card.write_text(gameability_card(rows, seeds=seeds, episodes=episodes), encoding="utf-8")
     if as_json:
-        shown = [{"family": row.family, "scores": dict(row.scores), "faults": list(row.faults)} for row in rows]
-        print_json({"env_id": env_id, "split": split, "seeds": seeds, "bounds": BOUNDS, "families": shown, "admitted": not failed})
+        about = {"env_id": None if every else env_id, "split": None if every else split, "seeds": seeds, "episodes": episodes}
+        shown = [dataclasses.asdict(row) for row in rows]
+        print_json({**about, "bounds": BOUNDS, "families": shown, "faults": faults, "admitted": not failed})
     else:
-        cells = [
-            [row.family, *("–" if row.scores[n] is None else row.scores[n] for n in BOUNDS), "; ".join(row.faults) or "ok"] for row in rows
-        ]
-        table(f"{env_id}, {split} split, {seeds} seeds × {episodes} episodes", ["family", *BOUNDS, "verdict"], cells)
-        console.print("some families are not admitted" if failed else "every family is admitted")
+        _show(rows, seeds, episodes)
+        for fault in faults:
+            console.print(fault, soft_wrap=True)
+        console.print("something is not admitted" if failed else "every family is admitted")
     raise typer.Exit(1 if failed else 0)
+
+
+def _show(rows: Sequence[AdmissionRow], seeds: int, episodes: int) -> None:
+    """A table for every id and split."""
+    columns = ["family", *BOUNDS, "ways", "steps", "verdict"]
+    for env_id, split in dict.fromkeys((row.env_id, row.split) for row in rows):
+        of_these = [row for row in rows if (row.env_id, row.split) == (env_id, split)]
+        cells = [
+            ["–" if cell is None else cell for cell in (row.family, *(row.scores[name] for name in BOUNDS), row.ways, row.steps)]
+            + ["; ".join(row.faults) or "ok"]
+            for row in of_these
+        ]
+        table(f"{env_id}, {split} split, {seeds} seeds × {episodes} tasks", columns, cells)

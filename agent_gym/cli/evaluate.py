@@ -38,7 +38,7 @@ def evaluate(
     store: StoreOption = Path("runs/store"),
     as_json: JsonOption = False,
 ) -> None:
-    """Measure a policy, with intervals, by family."""
+    """Measure a policy, with intervals, by family and by what the tasks take."""
     keywords = parse_settings(settings, faults=faults, retries=retries)
     made = gymnasium.make(env_id, interface="text", disable_env_checker=True, **{"split": split, **keywords})
     try:
@@ -60,6 +60,9 @@ def evaluate(
         print_json(result)
         return
     table(f"{result['policy']} on {env_id}, {result['split']} split, seed {seed}", _COLUMNS, summary_rows(result))
+    if result["by_capability"]:
+        rows = [_row(*part) for part in result["by_capability"].items()]
+        table("by what the tasks take (each counts under all of its labels)", ["capability", *_COLUMNS[1:]], rows)
     if any(_troubles(result)):
         kinds = [name.replace("_", " ") for name in result["retry_safety"]]
         parts = {**result["by_task_type"], "all": result}.items()

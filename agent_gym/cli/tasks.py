@@ -1,13 +1,23 @@
-"""``agent-gym tasks list | show | count``."""
+"""``agent-gym tasks list | show | count | explain``."""
 
-from typing import Annotated
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any
 
 import gymnasium
+import orjson
 import typer
+from rich.text import Text
 
-from agent_gym.cli.output import JsonOption, SetOption, console, parse_settings, print_json, table
+from agent_gym.cli.output import JsonOption, SetOption, StoreOption, bar, console, parse_settings, print_json, table
 from agent_gym.core.canonical import pretty
 from agent_gym.core.task import TaskSet
+from agent_gym.errors import StoreError
+from agent_gym.evaluation.admission import admit
+from agent_gym.evaluation.explain import explain
+from agent_gym.play.screen import printable
+from agent_gym.trajectories import TrajectoryStore
 
 __all__ = ["app"]
 
@@ -44,14 +54,71 @@ def show(env_id: EnvArgument, task_id: Annotated[str, typer.Argument(help="The t
 
 
 @app.command()
-def count(env_id: EnvArgument, settings: SetOption = None, as_json: JsonOption = False) -> None:
-    """Count the tasks of each split and family."""
+def count(
+    env_id: EnvArgument,
+    ways: Annotated[bool, typer.Option("--ways", help="Also by how many sequences of tools the oracle solves 40 of each.")] = False,
+    settings: SetOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Count the tasks of each split and family, and the ways to solve them."""
     tasks = _tasks(env_id, settings)
-    counts = {split: {family: len(tasks.ids(split, family)) for family in tasks.families(split)} for split in tasks.splits()}
+    counts: dict[str, dict[str, Any]] = {
+        split: {family: len(tasks.ids(split, family)) for family in tasks.families(split)} for split in tasks.splits()
+    }
+    if ways:
+        keywords, workers = parse_settings(settings), len(os.sched_getaffinity(0))
+        for split in counts:
+            with bar(f"solving tasks of {split}") as progress:
+                solved = admit(env_id, split=split, seeds=1, policies=["oracle"], env_kwargs=keywords, workers=workers, progress=progress)
+            counts[split] = {row.family: {"tasks": counts[split][row.family], "ways": row.ways, "steps": row.steps} for row in solved}
     if as_json:
         print_json(counts)
-    else:
-        table(env_id, ["split", "family", "tasks"], [[split, family, n] for split, by in counts.items() for family, n in by.items()])
+        return
+    rows = [[split, family, *_cells(n)] for split, by in counts.items() for family, n in by.items()]
+    table(env_id, ["split", "family", "tasks", *(["ways", "steps"] if ways else [])], rows)
+
+
+def _cells(counted: int | Mapping[str, Any]) -> list[Any]:
+    return [counted] if isinstance(counted, int) else ["–" if figure is None else figure for figure in counted.values()]
+
+
+@app.command("explain")
+def explain_episode(
+    episode: Annotated[str | None, typer.Argument(metavar="EPISODE", help="The episode's id; by default the newest.")] = None,
+    store: StoreOption = Path("runs/store"),
+    as_json: JsonOption = False,
+) -> None:
+    """Say why a recorded episode counted as it did: which check failed on which row, what was wanted there and what was found."""
+    kept = TrajectoryStore(store)
+    if episode is None:
+        if not (newest := kept.episodes(1)):
+            raise StoreError(f"no episodes in {store}")
+        episode = str(newest[0]["episode_id"])
+    found = explain(kept.episode(episode))
+    if as_json:
+        print_json({"store": str(store), **found})
+        return
+    _line((f"{found['episode_id']}  {found['task_id'] or 'unknown task'}", "bold cyan"))
+    _line((f"  {found['goal'] or ''}", ""))
+    _line((found["outcome"], "bold"), (f"  {found['end_reason'] or ''}", ""))
+    for check in found["checks"]:
+        passed = check["passed"]
+        told = "" if check["rows"] else check["detail"]
+        _line(("  passed  " if passed else "  failed  ", "green" if passed else "red"), (f"{check['name']}  {told}", ""))
+        for row in check["rows"]:
+            place = f"{row['table']} " + ", ".join(f"{name}={_json(value)}" for name, value in row["row"].items())
+            column = "" if row["column"] is None else f": {row['column']}"
+            _line((f"          {place}{column}  expected {_json(row['expected'])}, found {_json(row['found'])}", ""))
+    if found["note"]:
+        _line((found["note"], "dim"))
+
+
+def _json(value: Any) -> str:
+    return "nothing" if value is None else orjson.dumps(value).decode()
+
+
+def _line(*parts: tuple[str, str]) -> None:
+    console.print(Text.assemble(*((printable(text), style) for text, style in parts)), soft_wrap=True)
 
 
 def _tasks(env_id: str, settings: list[str] | None) -> TaskSet:

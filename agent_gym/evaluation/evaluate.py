@@ -66,8 +66,8 @@ def evaluate(
 
     Returns:
         ``policy, env_id, split, episodes, success_rate, success_ci95, success_macro, success_macro_ci95, reward_mean, turns_mean,
-        invalid_action_rate, tool_success_rate, retries_mean, faults_mean, retry_safety, infra_errors, by_task_type, seed,
-        versions``; `summarize` says what they mean.
+        invalid_action_rate, tool_success_rate, retries_mean, faults_mean, retry_safety, infra_errors, by_task_type,
+        by_capability, seed, versions``; `summarize` says what they mean.
 
     Raises:
         ConfigurationError: An argument names something that does not exist, or does not fit.

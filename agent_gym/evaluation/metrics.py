@@ -35,8 +35,11 @@ def summarize(rows: Sequence[Row], *, seed: int = 0) -> dict[str, Any]:
         task takes, without the macro average. An episode counts under every label of its task.
     """
     types: dict[str, list[Row]] = {}
+    labels: dict[str, list[Row]] = {}
     for row in rows:
         types.setdefault(row["task_type"] or "unknown", []).append(row)
+        for label in row["capabilities"] or ():
+            labels.setdefault(label, []).append(row)
     counts = [count for name in sorted(types) if (count := _successes(types[name]))[1]]
     whole = _figures(rows)
     macro = {
@@ -44,7 +47,8 @@ def summarize(rows: Sequence[Row], *, seed: int = 0) -> dict[str, Any]:
         "success_macro_ci95": list(bootstrap_macro(counts, seed=seed)) if counts else None,
     }
     head = {key: whole.pop(key) for key in ("episodes", "success_rate", "success_ci95")}
-    return {**head, **macro, **whole, "by_task_type": {name: _figures(types[name]) for name in sorted(types)}}
+    parts = {"by_task_type": types, "by_capability": labels}
+    return {**head, **macro, **whole, **{by: {name: _figures(groups[name]) for name in sorted(groups)} for by, groups in parts.items()}}
 
 
 def _figures(rows: Sequence[Row]) -> dict[str, Any]:
@@ -63,11 +67,11 @@ def _figures(rows: Sequence[Row]) -> dict[str, Any]:
         "retries_mean": _ratio(_total(valid, "n_retries"), len(valid)),
         "faults_mean": _mean([row["n_faults"] for row in valid]),
         "retry_safety": _retry_safety(valid),
+        "useless_questions_mean": _mean([row["n_useless_questions"] for row in valid]),
         "infra_errors": sum(row["outcome"] == "infra_error" for row in rows),
     }
 
 
-        "useless_questions_mean": _mean([row["n_useless_questions"] for row in valid]),
 def _valid(rows: Sequence[Row]) -> list[Row]:
     return [row for row in rows if row["outcome"] not in ("infra_error", "interrupted")]
 

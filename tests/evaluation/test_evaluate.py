@@ -31,6 +31,7 @@ KEYS = [
     "useless_questions_mean",
     "infra_errors",
     "by_task_type",
+    "by_capability",
     "seed",
     "versions",
 ]

@@ -8,10 +8,19 @@ from agent_gym.evaluation import summarize, wilson
 from agent_gym.gateway.safety import RETRY_SAFETY
 
 
-def row(task_type: str | None, outcome: str, turns: int, calls: int = 0, failures: int = 0, invalid: int = 0) -> dict[str, Any]:
+def row(
+    task_type: str | None,
+    outcome: str,
+    turns: int,
+    calls: int = 0,
+    failures: int = 0,
+    invalid: int = 0,
+    capabilities: list[str] | None = None,
+) -> dict[str, Any]:
     valid = outcome not in ("infra_error", "interrupted")
     return {
         "task_type": task_type,
+        "capabilities": capabilities,
         "outcome": outcome,
         "success": outcome == "success" if valid else None,
         "reward_total": float(outcome == "success") - 0.1 * failures if valid else None,
@@ -22,6 +31,7 @@ def row(task_type: str | None, outcome: str, turns: int, calls: int = 0, failure
         "n_retries": 0,
         "n_faults": 0,
         "retry_safety": [],
+        "n_useless_questions": None,
     }
 
 
@@ -31,7 +41,6 @@ UNKNOWN = dict.fromkeys(RETRY_SAFETY)
 
 ROWS = [
     row("a", "success", 4, calls=3, failures=0),
-        "n_useless_questions": None,
     row("a", "success", 6, calls=4, failures=1, invalid=1),
     row("a", "failure", 2, calls=1),
     row("a", "truncated", 8, calls=6, failures=3, invalid=2),
@@ -57,8 +66,10 @@ def test_the_whole() -> None:
         "retries_mean",
         "faults_mean",
         "retry_safety",
+        "useless_questions_mean",
         "infra_errors",
         "by_task_type",
+        "by_capability",
     ]
     assert got["episodes"] == 8
     assert got["success_rate"] == 2 / 5
@@ -66,7 +77,6 @@ def test_the_whole() -> None:
     assert got["success_macro"] == (2 / 4 + 0 / 1) / 2
     assert got["reward_mean"] == pytest.approx((1.0 + 0.9 + 0.0 - 0.3 + 0.0) / 5)
     assert got["turns_mean"] == (4 + 6 + 2 + 8 + 1) / 5
-        "useless_questions_mean",
     assert got["invalid_action_rate"] == 3 / 21
     assert got["tool_success_rate"] == 10 / 14
     assert got["infra_errors"] == 2
@@ -88,6 +98,7 @@ def test_by_task_type() -> None:
         "retries_mean": 0.0,
         "faults_mean": 0.0,
         "retry_safety": NONE,
+        "useless_questions_mean": None,
         "infra_errors": 0,
     }
     assert (types["b"]["episodes"], types["b"]["success_rate"], types["b"]["infra_errors"]) == (3, 0.0, 1)
@@ -95,16 +106,30 @@ def test_by_task_type() -> None:
     assert types["c"]["success_rate"] is types["c"]["success_ci95"] is types["c"]["turns_mean"] is None
 
 
+def test_by_capability() -> None:
+    rows = [
+        row("a", "success", 4, capabilities=["lookup", "form"]),
+        row("b", "failure", 2, capabilities=["lookup"]),
+        row("b", "infra_error", 1, capabilities=["lookup"]),
+        row("c", "success", 1),
+    ]
+    labels = summarize(rows)["by_capability"]
+    assert list(labels) == ["form", "lookup"]
+    assert (labels["form"]["episodes"], labels["form"]["success_rate"]) == (1, 1.0)
+    assert labels["lookup"] == summarize(rows[:3])["by_capability"]["lookup"]
+    assert (labels["lookup"]["episodes"], labels["lookup"]["success_rate"], labels["lookup"]["infra_errors"]) == (3, 0.5, 1)
+    assert labels["lookup"]["success_ci95"] == list(wilson(1, 2))
+
+
 def test_the_order_of_episodes_plays_no_part() -> None:
     assert summarize(ROWS[::-1], seed=3) == summarize(ROWS, seed=3)
 
-        "useless_questions_mean": None,
 
 def test_nothing_to_measure() -> None:
     got = summarize([])
     assert got["episodes"] == got["infra_errors"] == 0
     assert got["success_rate"] is got["success_macro"] is got["success_macro_ci95"] is got["turns_mean"] is None
-    assert got["by_task_type"] == {}
+    assert got["by_task_type"] == got["by_capability"] == {}
 
 
 def test_an_unknown_success_is_neither() -> None:
