@@ -16,7 +16,11 @@ globalThis.agent ??= (() => {
   const styles = new CSSStyleSheet();
   styles.replaceSync("*,*::before,*::after{animation:none!important;transition:none!important;scroll-behavior:auto!important;caret-color:transparent!important}");
   document.adoptedStyleSheets = [...document.adoptedStyleSheets, styles];
-  addEventListener("invalid", event => { invalid ??= event.composedPath()[0]; }, true);
+
+  // Frames and shadow roots keep to themselves what controls in them say; listening twice is listening once.
+  const invalidates = event => { invalid ??= event.composedPath()[0]; };
+  const listen = root => root.addEventListener("invalid", invalidates, true);
+  listen(window);
 
   // A page that is gone back to comes as it was sent: else the browser would put back what had been typed into its forms.
   addEventListener("pagehide", () => {
@@ -114,9 +118,11 @@ globalThis.agent ??= (() => {
       if (frame) {
         const inside = e.contentDocument?.body;
         if (!inside) { this.unread++; return; }
+        listen(e.contentDocument);
         nodes = inside.childNodes;
         prefix = `frame${++this.frames}-`;
       } else if (e.shadowRoot) {
+        listen(e.shadowRoot);
         nodes = e.shadowRoot.childNodes;
         prefix = `${prefix}shadow${++this.frames}-`;
       } else if (tag === "slot" && e.assignedNodes().length) nodes = e.assignedNodes({flatten: true});

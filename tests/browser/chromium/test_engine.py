@@ -228,6 +228,18 @@ def test_frames_and_shadows_are_read_and_acted_in(open_page: Open) -> None:
     assert page.snapshot().url == f"{ORIGIN}/a"
 
 
+def test_a_form_in_a_frame_or_shadow_says_what_it_lacks(open_page: Open) -> None:
+    form = "<form><input required aria-label={0}><button>Send {0}</button></form>"
+    root = "document.querySelector('#host').attachShadow({mode:'open'}).innerHTML"
+    site = Site(
+        a=f"<iframe src=/inner></iframe><div id=host></div><script>{root}='{form.format('there')}'</script>", inner=form.format("here")
+    )
+    page = open_page(site, "/a")
+    for where in ("here", "there"):
+        with pytest.raises(Blocked, match=f"fill out this field.* at element {bid(page, where)}"):
+            page.click(bid(page, f"Send {where}"))
+
+
 def test_a_site_that_fails_is_ours_to_mend(open_page: Open) -> None:
     def broken(_: Any) -> Any:
         raise KeyError("lost")
