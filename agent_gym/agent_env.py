@@ -14,7 +14,6 @@ from gymnasium.spaces import Dict
 
 from agent_gym.core.action import ToolCall
 from agent_gym.core.canonical import plain
-from agent_gym.core.closing import closing_tools
 from agent_gym.core.observation import Observation
 from agent_gym.core.record import StepRecord
 from agent_gym.core.seeding import derive, derive_seed
@@ -42,8 +41,8 @@ class AgentEnv(gymnasium.Env[dict[str, Any], Any]):
         tasks: The domain's tasks.
         tools: Every tool any of its sessions offers.
         closing: Tools of the domain's own that close an episode, beside ``finish``, ``refuse`` and ``hand_over``.
-        reasons: The reasons that ``refuse`` takes.
-        rules: What the agent must keep to, in words; part of every observation.
+        reasons: The reasons that ``refuse`` takes; all of them, where sessions have reasons of their own.
+        rules: What the agent must keep to, in words; part of every observation, unless a session has rules of its own.
         split: The split that tasks are drawn from.
         families: Families to draw from, all of the split's by default.
         difficulty: Lowest and highest difficulty, in [0, 1].
@@ -106,7 +105,8 @@ class AgentEnv(gymnasium.Env[dict[str, Any], Any]):
         self._selection = tasks.select(split, families, self._difficulty, task_ids)
         self._terms = Terms(
             rules=rules,
-            closing=(*closing_tools(reasons), *closing),
+            reasons=tuple(reasons),
+            closing=tuple(closing),
             shaping=shaping is not None,
             gamma=gamma,
             limit_is_terminal=limit_is_terminal,
@@ -120,7 +120,7 @@ class AgentEnv(gymnasium.Env[dict[str, Any], Any]):
         )
         check_tools(tools)
         self._terms.boundary.resilience.check(tools)
-        self._all_tools = self._terms.offered(tools)
+        self._all_tools = (*filter(self._terms.boundary.permissions.allow, tools), *self._terms.own(tools))
         self.observation_space = Dict({"text": Unicode(MAX_TEXT_BYTES), "data": Json(MAX_DATA_BYTES)})
         self.action_space = ToolCallSpace(self._all_tools)
         self._root: int | None = None
@@ -220,7 +220,7 @@ class AgentEnv(gymnasium.Env[dict[str, Any], Any]):
 
     @property
     def rules(self) -> str:
-        """What the agent must keep to, in words."""
+        """What the agent must keep to, in words: in whatever task, if it is not the same in all."""
         return self._terms.rules
 
     @property

@@ -9,6 +9,7 @@ import orjson
 
 from agent_gym.core.action import ToolCall, parse_action
 from agent_gym.core.canonical import plain
+from agent_gym.core.closing import closing_tools
 from agent_gym.core.observation import Observation, cut
 from agent_gym.core.record import StepRecord
 from agent_gym.core.session import Session
@@ -37,8 +38,9 @@ class Terms:
     """What holds for every episode of an environment.
 
     Attributes:
-        rules: What the agent must keep to, in words.
-        closing: The closing tools.
+        rules: What the agent must keep to, in words, where a session does not say so itself.
+        reasons: The reasons that ``refuse`` takes, where a session does not say so itself.
+        closing: Closing tools beside those that exist everywhere.
         shaping: Whether reaching milestones is rewarded on the way.
         gamma: The γ of shaping.
         limit_is_terminal: Whether the step limit terminates an episode.
@@ -46,6 +48,7 @@ class Terms:
     """
 
     rules: str
+    reasons: Sequence[str]
     closing: tuple[ToolSpec, ...]
     shaping: bool
     gamma: float
@@ -57,10 +60,10 @@ class Terms:
         """Whether the agent may have to wait, and so can."""
         return self.boundary.faults is not None or self.boundary.retries == "agent"
 
-    def offered(self, tools: Sequence[ToolSpec]) -> tuple[ToolSpec, ...]:
-        """Of a session's tools those that may be called, and our own: ``wait`` where it is of use, the closing tools last."""
+    def own(self, tools: Sequence[ToolSpec], reasons: Sequence[str] | None = None) -> tuple[ToolSpec, ...]:
+        """Our own tools beside a session's: ``wait`` where it is of use, the closing tools last."""
         wait = (WAIT,) if self.waits and any(spec.remote for spec in tools) else ()
-        return (*filter(self.boundary.permissions.allow, tools), *wait, *self.closing)
+        return (*wait, *closing_tools(self.reasons if reasons is None else reasons), *self.closing)
 
 
 class Episode:
@@ -91,7 +94,7 @@ class Episode:
     ) -> None:
         self.task = task
         self.session = session
-        self.tools = terms.offered(session.tools)
+        own = terms.own(session.tools, session.reasons)
         self.options = options
         self.steps = 0
         self.calls: list[dict[str, Any]] = []
@@ -101,8 +104,10 @@ class Episode:
         self._terms = terms
         self._root_seed, self._number = root_seed, number
         self._closing: ToolCall | None = None
-        own = [(spec, self._on_wait if spec is WAIT else self._on_closing) for spec in self.tools if spec is WAIT or spec in terms.closing]
-        self._gateway = Gateway(session, own, terms.boundary, seed)
+        self._rules = terms.rules if session.rules is None else session.rules
+        handlers = [(spec, self._on_wait if spec is WAIT else self._on_closing) for spec in own]
+        self._gateway = Gateway(session, handlers, terms.boundary, seed)
+        self.tools = self._gateway.tools
         self._tool_line = "Tools: " + ", ".join(f"{spec.name}({', '.join(spec.parameters.get('properties', ()))})" for spec in self.tools)
 
     @property
@@ -228,12 +233,14 @@ class Episode:
         gaps: list[str] = []
         data = {
             "goal": self.task.goal,
-            "rules": self._terms.rules,
+            "rules": self._rules,
             "step": self.steps,
             "max_steps": self.task.max_steps,
             "last": self.last,
             "view": view.data,
         }
+        if self.task.asks:
+            data["asks"] = self.task.asks
         raw = orjson.dumps(data)
         if len(raw) > MAX_DATA_BYTES:
             gaps.append("data_cut")
@@ -247,8 +254,10 @@ class Episode:
 
     def _describe(self, view: str) -> str:
         lines = [f"Goal: {self.task.goal}"]
-        if self._terms.rules:
-            lines.append(f"Rules:\n{self._terms.rules}")
+        if self.task.asks:
+            lines.append(f"Answer wanted: {self.task.asks}")
+        if self._rules:
+            lines.append(f"Rules:\n{self._rules}")
         lines.append(f"Step {self.steps} of {self.task.max_steps}.")
         if self.last is not None:
             call = ToolCall(self.last["tool"] or "(unreadable action)", self.last["arguments"])

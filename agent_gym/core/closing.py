@@ -1,5 +1,6 @@
 """The closing tools, which exist in every domain: how an agent says that it is done, will not, or cannot."""
 
+import functools
 from collections.abc import Sequence
 
 from agent_gym.core.tool import ToolSpec
@@ -20,6 +21,12 @@ def closing_tools(reasons: Sequence[str]) -> tuple[ToolSpec, ...]:
     Args:
         reasons: The reasons that ``refuse`` takes in this domain.
     """
+    return _closing_tools(tuple(reasons))
+
+
+@functools.lru_cache(maxsize=64)
+def _closing_tools(reasons: tuple[str, ...]) -> tuple[ToolSpec, ...]:
+    """The same; each made once, so that its schema is encoded once."""
     return (
         ToolSpec(
             name="finish",

@@ -40,12 +40,16 @@ class Session(ABC):
 
     Attributes:
         tools: What may be called, the closing tools left out (those belong to `AgentEnv`).
+        rules: What the agent must keep to in this episode, in words; None for what the environment says.
+        reasons: The reasons that ``refuse`` takes in it; None for the environment's.
         violation: Empty until a forbidden call took effect, then what was done. `AgentEnv` ends the episode at once.
         meanwhile: How many things somebody else has done while the agent was at work.
         useless_questions: How many questions brought nothing new; None where there is nobody to ask.
     """
 
     tools: Sequence[ToolSpec]
+    rules: str | None = None
+    reasons: Sequence[str] | None = None
     violation: str = ""
     meanwhile: int = 0
     useless_questions: int | None = None

@@ -29,7 +29,7 @@ class WorldSession(Session):
     """
 
     def __init__(self, kind: WorldKind, task: Task, base: Base, snapshot: Snapshot | None = None) -> None:
-        self.tools = kind.tools
+        self.tools, self.rules, self.reasons = kind.tools, kind.rules, kind.reasons
         self._kind = kind
         self._task = task
         self._spec = task.spec

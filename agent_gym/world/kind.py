@@ -8,13 +8,17 @@ from typing import Any
 import numpy as np
 
 from agent_gym.core import ToolCall, ToolSpec
+from agent_gym.errors import ConfigurationError
 from agent_gym.world.counterpart import Counterpart
 from agent_gym.world.operations import Operation
 from agent_gym.world.schema import Base, Schema
 from agent_gym.world.scripts import Script
 from agent_gym.world.world import World
 
-__all__ = ["Draft", "Family", "WorldKind"]
+__all__ = ["TRANSFER", "Draft", "Family", "WorldKind"]
+
+TRANSFER = "transfer"
+"""The split of the families that are held out."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -136,6 +140,16 @@ class WorldKind:
 
     @cached_property
     def tools(self) -> tuple[ToolSpec, ...]:
+    gallery: bool = False
+
+    def __post_init__(self) -> None:
+        needed = {*self.tasks} | {TRANSFER for family in self.families.values() if family.transfer}
+        if missing := sorted(needed - (self.tasks.keys() & self.bases.keys())):
+            raise ConfigurationError(f"world {self.name!r}: split {missing[0]!r} needs a number of tasks and one of bases")
+
+    def holds(self, family: Family, split: str) -> bool:
+        """Whether a family has tasks in a split: those that are held out in ``transfer`` alone, and no other there."""
+        return split in self.tasks and family.transfer == (split == TRANSFER)
         """The operations as tools, and ``ask`` where there is somebody to ask."""
         return (*(operation.spec for operation in self.operations.values()), *self.asking)
 

@@ -6,9 +6,10 @@ from functools import lru_cache
 from threading import Lock
 from typing import Any
 
-from agent_gym.core import Change, Session, Snapshot, Task, TaskSet
+from agent_gym.core import Change, Session, Snapshot, Task, TaskSet, ToolSpec
 from agent_gym.core.seeding import derive, derive_seed
 from agent_gym.errors import ConfigurationError, unknown
+from agent_gym.world.counterpart import ASK
 from agent_gym.world.doors import WorldSession
 from agent_gym.world.kind import WorldKind
 from agent_gym.world.schema import Base
@@ -36,13 +37,30 @@ class WorldTaskSet(TaskSet):
         self._lock = Lock()
         weakref.finalize(self, _close_all, self._drafting)
 
+    @property
+    def tools(self) -> tuple[ToolSpec, ...]:
+        """Every tool of any of the worlds. What can be asked differs by world, and so does ``ask``: here stands the first world's.
+
+        Raises:
+            ConfigurationError: Two worlds have different tools of one name.
+        """
+        tools: dict[str, ToolSpec] = {}
+        for kind in self.kinds.values():
+            for spec in kind.tools:
+                if tools.setdefault(spec.name, spec) != spec and spec.name != ASK:
+                    raise ConfigurationError(f"two worlds have different tools named {spec.name!r}; rename that of {kind.name!r}")
+        return tuple(tools.values())
+
     def splits(self) -> Sequence[str]:
         """The names of the splits, in the order in which the worlds name them."""
-        return list(dict.fromkeys(split for kind in self.kinds.values() for split in kind.tasks))
+        named = dict.fromkeys(split for kind in self.kinds.values() for split in kind.tasks)
+        return [split for split in named if self.families(split)]
 
     def families(self, split: str) -> Sequence[str]:
         """The families with tasks in a split."""
-        return [f"{kind.name}/{name}" for kind in self.kinds.values() if split in kind.tasks for name in kind.families]
+        return [
+            f"{kind.name}/{name}" for kind in self.kinds.values() for name, family in kind.families.items() if kind.holds(family, split)
+        ]
 
     def ids(self, split: str, family: str) -> Sequence[str]:
         """The ids of a family's tasks in a split.
@@ -133,7 +151,7 @@ class WorldTaskSet(TaskSet):
     def _parse(self, task_id: str) -> tuple[WorldKind, str, str, int]:
         parts = task_id.split("/")
         kind = self.kinds.get(parts[0])
-        if kind is None or len(parts) != 4 or parts[1] not in kind.families or parts[2] not in kind.tasks:
+        if kind is None or len(parts) != 4 or parts[1] not in kind.families or not kind.holds(kind.families[parts[1]], parts[2]):
             example = self.ids(self.splits()[0], self.families(self.splits()[0])[0])[0]
             raise ConfigurationError(f"unknown task id {task_id!r}; ids look like {example!r}")
         number = parts[3]

@@ -23,7 +23,8 @@ class ToolTask(AgentEnv):
 
     ## Observation
     ``text`` says it all in words. ``data`` has ``goal``, ``rules``, ``step``, ``max_steps``, ``last`` (``tool``, ``arguments``,
-    ``status`` and ``result`` of the last call, or None) and an empty ``view``.
+    ``status`` and ``result`` of the last call, or None) and an empty ``view``; where an answer is wanted also ``asks``, its kind
+    (``total_cents``: in cents, or as ``$19.90``). The rules are those of the task's world.
 
     ## Actions
     | tool (retail) | arguments | |
@@ -85,10 +86,9 @@ class ToolTask(AgentEnv):
     def __init__(self, *, worlds: Sequence[str] | None = None, **keywords: Any) -> None:
         kinds = load_worlds(worlds)
         self._tasks = WorldTaskSet(kinds)
-        tools = {spec.name: spec for kind in kinds for spec in kind.tools}
         reasons = dict.fromkeys(reason for kind in kinds for reason in kind.reasons)
         rules = "\n\n".join(kind.rules for kind in kinds)
-        super().__init__(tasks=self._tasks, tools=tuple(tools.values()), reasons=tuple(reasons), rules=rules, **keywords)
+        super().__init__(tasks=self._tasks, tools=self._tasks.tools, reasons=tuple(reasons), rules=rules, **keywords)
 
     def open(self, task: Task, seed: int, snapshot: Snapshot | None = None) -> Session:  # noqa: ARG002 - nothing is drawn here
         """Opens the task's world; everything about it follows from the task, nothing from the seed."""
