@@ -234,43 +234,44 @@ class _Office:
         titles = self.shuffled(MEETINGS)
         people = self.tables["people"]
         for number in range(_SERIES + _MEETINGS):
-            organizer = people[number % len(people)]
+            organiser = people[number % len(people)]
             series = number < _SERIES
             repeats = self.pick(("weekly", "every two weeks")) if series else "never"
-            others = [one for one in self.shuffled(people) if one is not organizer][: self.between(1, 2)]
+            others = [one for one in self.shuffled(people) if one is not organiser][: self.between(1, 2)]
             room = self.pick(self.tables["rooms"]) if self.between(0, 1) else None
-            who = [organizer["person_id"], *(one["person_id"] for one in others)]
+            who = [organiser["person_id"], *(one["person_id"] for one in others)]
             keys = [*who, *([room["room_id"]] if room is not None else [])]
             for _ in range(60):
-                times = self._times(organizer, SPACING[repeats], self.between(1, 4 if series else 11))
+                times = self._times(organiser, SPACING[repeats], self.between(1, 4 if series else 11))
                 if self._free(keys, times):
                     break
             else:
                 raise RuntimeError("no time is left for a meeting; the calendars are too full")
             for key in keys:
                 self._taken.setdefault(key, []).extend((at, at + 1_800) for at in times)
-            self._hold(organizer, others, room, titles[number % len(titles)], repeats, times)
+            self._hold(organiser, others, room, titles[number % len(titles)], repeats, times)
 
-    def _times(self, organizer: Row, spacing: int, day: int) -> list[int]:
-        """When it takes place: on a working day, on the hour, within the organizer's hours."""
-        zone = organizer["time_zone"]
+    def _times(self, organiser: Row, spacing: int, day: int) -> list[int]:
+        """When it takes place: on a working day, on the hour, within the organiser's hours."""
+        zone = organiser["time_zone"]
         while day % 7 in (5, 6):
             day += 1
-        hour = self.between(organizer["opens"], organizer["closes"] - 1)
+        hour = self.between(organiser["opens"], organiser["closes"] - 1)
         first = to_utc(f"{wall(START + day * DAY, zone)[:10]} {hour:02d}:00", zone)
         return [shifted(first, zone, timedelta(days=number * spacing)) for number in range(_TIMES if spacing else 1)]
 
     def _free(self, keys: Sequence[str], times: Sequence[int]) -> bool:
         return not any(start < at + 1_800 and at < end for key in keys for start, end in self._taken.get(key, ()) for at in times)
 
-    def _hold(self, organizer: Row, others: Sequence[Row], room: Row | None, title: str, repeats: str, times: Sequence[int]) -> None:
+    def _hold(self, organiser: Row, others: Sequence[Row], room: Row | None, title: str, repeats: str, times: Sequence[int]) -> None:
         event_id = self._id("EV")
         self._add(
             "events",
             event_id=event_id,
-            person_id=organizer["person_id"],
+            person_id=organiser["person_id"],
+            guest_id=None,
             title=title,
-            time_zone=organizer["time_zone"],
+            time_zone=organiser["time_zone"],
             starts_at=times[0],
             minutes=30,
             repeats=repeats,
@@ -279,8 +280,8 @@ class _Office:
         )
         for at in times:
             self._add("occurrences", occurrence_id=self._id("OC"), event_id=event_id, starts_at=at, state="on")
-        for person in (organizer, *others):
-            answer = "accepted" if person is organizer else self.pick(("accepted", "accepted", "invited"))
+        for person in (organiser, *others):
+            answer = "accepted" if person is organiser else self.pick(("accepted", "accepted", "invited"))
             self._add("attendees", attendee_id=self._id("AD"), event_id=event_id, person_id=person["person_id"], answer=answer)
 
 

@@ -95,6 +95,7 @@ CREATE TABLE rooms (
 CREATE TABLE events (
     event_id TEXT PRIMARY KEY,
     person_id TEXT NOT NULL REFERENCES people,
+    guest_id TEXT REFERENCES people,
     title TEXT NOT NULL,
     time_zone TEXT NOT NULL,
     starts_at INTEGER NOT NULL,

@@ -26,10 +26,9 @@ _PREFIXES = {
 PATTERNS = {
     **{kind: rf"^{prefix}\d{{7}}$" for kind, prefix in _PREFIXES.items()},
     "cursor": r"^(inbox|archive|spam)-\d{1,4}$",
-    "starts": r"^\d{4}-\d{2}-\d{2} \d{2}:\d{2}$",
     "number": r"^\+\d{2} \d{3} \d{6}$",
 }
-"""What ids, places in a list, times and telephone numbers look like."""
+"""What ids, places in a list and telephone numbers look like."""
 
 
 def _named(kind: str) -> Schema:
@@ -53,6 +52,11 @@ _EMAIL: Schema = {
 }
 _QUOTED: Schema = {"type": "string", "pattern": r"^[0-9A-Za-zÀ-ž'’ :,.-]{1,80}$", "x-find": r"(?<=“)[^”]+(?=”)"}
 _DAY: Schema = {"type": "string", "pattern": r"^\d{4}-\d{2}-\d{2}$", "x-find": r"\d{4}-\d{2}-\d{2}"}
+_STARTS: Schema = {
+    "type": "string",
+    "pattern": r"^\d{4}-\d{2}-\d{2} \d{2}:\d{2}$",
+    "x-find": r"\d{4}-\d{2}-\d{2} \d{2}:\d{2}",
+}
 _ACCESS = choice(("view", "edit"))
 _LINK = choice(("off", "on"))
 _NONE_OR_CURSOR: Schema = {"type": ["string", "null"]}
@@ -73,6 +77,7 @@ _THREADS = record(
     threads=rows(thread_id=_ids("thread_id"), subject=TEXT, sender=TEXT, day=TEXT, folder=TEXT),
     cursor=_NONE_OR_CURSOR,
 )
+_ATTENDEES = rows(attendee=TEXT, city=TEXT, answer=TEXT)
 _DOCUMENTS = rows(document_id=_ids("document_id"), title=TEXT, role=TEXT, folder=TEXT)
 
 _READS = (
@@ -217,7 +222,7 @@ _READS = (
             repeats=TEXT,
             room=TEXT,
             dates=TEXTS,
-            attendees=rows(attendee=TEXT, city=TEXT, answer=TEXT),
+            attendees=_ATTENDEES,
         ),
     ),
     tool(
@@ -227,7 +232,7 @@ _READS = (
         record(
             person_id=_ids("person_id"),
             colleague_id=_ids("colleague_id"),
-            free=rows(starts=_ids("starts"), theirs=TEXT, hours=TEXT),
+            free=rows(starts=TEXT, theirs=TEXT, hours=TEXT),
         ),
     ),
     tool(
@@ -262,9 +267,9 @@ _WRITES = (
     ),
     tool(
         "delete_mail",
-        "Deletes a thread with all that was written in it and attached to it, for good.",
+        "Deletes a thread with all that was written in it and attached to it.",
         record(thread_id=_named("thread_id")),
-        record(thread_id=_ids("thread_id"), deleted=WHOLE),
+        record(thread_id=_ids("thread_id"), folder=TEXT),
         writes=True,
         destroys=True,
     ),
@@ -334,14 +339,14 @@ _WRITES = (
     tool(
         "create_event",
         "Books half an hour with a colleague, who is invited. Both must be free then. The time is that of the booking person's clocks.",
-        record(person_id=_named("person_id"), colleague_id=_named("colleague_id"), starts=_named("starts"), title=_QUOTED),
+        record(person_id=_named("person_id"), colleague_id=_named("colleague_id"), starts=_STARTS, title=_QUOTED),
         record(event_id=_ids("event_id"), title=TEXT, at=TEXT),
         writes=True,
     ),
     tool(
         "move_occurrence",
         "Moves one date of a meeting to a time by its organiser's clocks. All who have accepted and the room must be free then.",
-        record(occurrence_id=_named("occurrence_id"), starts=_named("starts")),
+        record(occurrence_id=_named("occurrence_id"), starts=_STARTS),
         record(occurrence_id=_ids("occurrence_id"), at=TEXT),
         writes=True,
     ),
@@ -349,8 +354,8 @@ _WRITES = (
         "move_series",
         "Moves a meeting with all its dates to come: the next one to a time by its organiser's clocks, the others as far. The organiser "
         "and the room must be free; who is not free then is set to declined.",
-        record(event_id=_named("event_id"), starts=_named("starts")),
-        record(event_id=_ids("event_id"), dates=TEXTS),
+        record(event_id=_named("event_id"), starts=_STARTS),
+        record(event_id=_ids("event_id"), dates=TEXTS, attendees=_ATTENDEES),
         writes=True,
     ),
     tool(

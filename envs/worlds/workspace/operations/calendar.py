@@ -50,10 +50,6 @@ def list_events(world: World, person_id: str, day: str) -> Record:
 def get_event(world: World, event_id: str) -> Record:
     event = world.get("events", event_id)
     organiser = world.get("people", event["person_id"])
-    attendees = world.query(
-        "SELECT person AS attendee, city, answer FROM attendees JOIN people USING (person_id) WHERE event_id = ? ORDER BY attendee_id",
-        (event_id,),
-    )
     return {
         "event_id": event_id,
         "title": event["title"],
@@ -63,7 +59,7 @@ def get_event(world: World, event_id: str) -> Record:
         "repeats": event["repeats"],
         "room": "none" if event["room_id"] is None else world.get("rooms", event["room_id"])["room"],
         "dates": [wall(one["starts_at"], event["time_zone"]) for one in _to_come(world, event_id)],
-        "attendees": attendees,
+        "attendees": _attendees(world, event_id),
     }
 
 
@@ -107,6 +103,7 @@ def create_event(world: World, person_id: str, colleague_id: str, starts: str, t
         "events",
         event_id=event_id,
         person_id=person_id,
+        guest_id=colleague_id,
         title=title,
         time_zone=me["time_zone"],
         starts_at=at,
@@ -153,7 +150,7 @@ def move_series(world: World, event_id: str, starts: str) -> Record:
         world.update("occurrences", date["occurrence_id"], starts_at=at)
     world.update("events", event_id, starts_at=shifted(event["starts_at"], zone, gap))
     done(world, "move_series", event_id)
-    return {"event_id": event_id, "dates": [wall(at, zone) for at in times]}
+    return {"event_id": event_id, "dates": [wall(at, zone) for at in times], "attendees": _attendees(world, event_id)}
 
 
 def cancel_occurrence(world: World, occurrence_id: str) -> Record:
@@ -255,6 +252,11 @@ def _date(world: World, occurrence_id: str) -> tuple[Record, Record]:
 
 def _accepted(world: World, event_id: str) -> list[Record]:
     return world.query("SELECT * FROM attendees WHERE event_id = ? AND answer = 'accepted' ORDER BY attendee_id", (event_id,))
+
+
+def _attendees(world: World, event_id: str) -> list[Record]:
+    sql = "SELECT person AS attendee, city, answer FROM attendees JOIN people USING (person_id) WHERE event_id = ? ORDER BY attendee_id"
+    return world.query(sql, (event_id,))
 
 
 def _seats(world: World, event_id: str) -> int:

@@ -9,6 +9,8 @@ from agent_gym.world import Conflict, World
 __all__ = ["DOCUMENTS"]
 
 _FOUND = 8
+_NO_ACCESS = "none"
+"""What is left of a share that was taken back."""
 _NOTES = {
     "confidential": "Confidential: this document does not leave the office, nor has it a link.",
     "signed": "Signed: this document is signed, its title and text stay as they are.",
@@ -21,7 +23,8 @@ def search_documents(world: World, person_id: str, title: str) -> Record:
     words = title.lower().split()
     sql = (
         "SELECT document_id, title, CASE documents.person_id WHEN ?1 THEN 'owner' ELSE access END AS role, folder FROM documents"
-        " JOIN folders USING (folder_id) LEFT JOIN shares USING (document_id) WHERE (documents.person_id = ?1 OR colleague_id = ?1)"
+        " JOIN folders USING (folder_id) LEFT JOIN shares USING (document_id)"
+        " WHERE (documents.person_id = ?1 OR colleague_id = ?1 AND access != 'none')"
         f"{prefixed('title', words)} GROUP BY document_id ORDER BY title, document_id LIMIT {_FOUND}"
     )
     return {"person_id": person_id, "documents": world.query(sql, (person_id, *words))}
@@ -59,7 +62,8 @@ def list_shares(world: World, document_id: str) -> Record:
     link = world.get("documents", document_id)["link"]
     shares = world.query(
         "SELECT share_id, coalesce(person, contact) AS shared_with, coalesce(team, company) AS whose, access FROM shares"
-        " LEFT JOIN people ON person_id = colleague_id LEFT JOIN contacts USING (contact_id) WHERE document_id = ? ORDER BY share_id",
+        " LEFT JOIN people ON person_id = colleague_id LEFT JOIN contacts USING (contact_id)"
+        " WHERE document_id = ? AND access != 'none' ORDER BY share_id",
         (document_id,),
     )
     return {"document_id": document_id, "link": link, "shares": shares}
@@ -87,14 +91,7 @@ def share_document(world: World, document_id: str, colleague_id: str, access: st
     if world.get("documents", document_id)["person_id"] == colleague_id:
         raise Conflict(f"document {document_id} belongs to {colleague_id}")
     world.get("people", colleague_id)
-    shared = world.query("SELECT * FROM shares WHERE document_id = ? AND colleague_id = ?", (document_id, colleague_id))
-    if shared and shared[0]["access"] == access:
-        raise Conflict(f"{colleague_id} can {access} document {document_id} already")
-    share_id: str = shared[0]["share_id"] if shared else world.new_id("SH")
-    if shared:
-        world.update("shares", share_id, access=access)
-    else:
-        world.insert("shares", share_id=share_id, document_id=document_id, colleague_id=colleague_id, access=access)
+    share_id = _share(world, document_id, "colleague_id", colleague_id, access)
     done(world, "share_document", document_id)
     return {"share_id": share_id, "access": access}
 
@@ -102,19 +99,18 @@ def share_document(world: World, document_id: str, colleague_id: str, access: st
 def share_outside(world: World, document_id: str, contact_id: str) -> Record:
     world.get("documents", document_id)
     world.get("contacts", contact_id)
-    if world.query("SELECT share_id FROM shares WHERE document_id = ? AND contact_id = ?", (document_id, contact_id)):
-        raise Conflict(f"{contact_id} can view document {document_id} already")
-    share_id = world.new_id("SH")
-    world.insert("shares", share_id=share_id, document_id=document_id, contact_id=contact_id, access="view")
+    share_id = _share(world, document_id, "contact_id", contact_id, "view")
     done(world, "share_outside", document_id)
     return {"share_id": share_id, "access": "view"}
 
 
 def unshare(world: World, share_id: str) -> Record:
-    document_id = world.get("shares", share_id)["document_id"]
-    world.delete("shares", share_id)
-    done(world, "unshare", document_id)
-    return {"share_id": share_id, "access": "none"}
+    share = world.get("shares", share_id)
+    if share["access"] == _NO_ACCESS:
+        raise Conflict(f"what was shared as {share_id} is not any more")
+    world.update("shares", share_id, access=_NO_ACCESS)
+    done(world, "unshare", share["document_id"])
+    return {"share_id": share_id, "access": _NO_ACCESS}
 
 
 def set_link(world: World, document_id: str, link: str) -> Record:
@@ -171,6 +167,19 @@ def save_attachment(world: World, attachment_id: str, folder_id: str) -> Record:
     _save(world, document_id, 1, world.get("people", person_id)["person"], attachment["text"])
     done(world, "save_attachment", document_id)
     return {"document_id": document_id, "title": title}
+
+
+def _share(world: World, document_id: str, whom: str, key: str, access: str) -> str:
+    """Gives somebody that access, in the place of what they had; gives the share's id."""
+    shared = world.query(f"SELECT * FROM shares WHERE document_id = ? AND {whom} = ?", (document_id, key))
+    if shared and shared[0]["access"] == access:
+        raise Conflict(f"{key} can {access} document {document_id} already")
+    share_id: str = shared[0]["share_id"] if shared else world.new_id("SH")
+    if shared:
+        world.update("shares", share_id, access=access)
+    else:
+        world.insert("shares", share_id=share_id, document_id=document_id, access=access, **{whom: key})
+    return share_id
 
 
 def _check_title(world: World, person_id: str, title: str) -> None:

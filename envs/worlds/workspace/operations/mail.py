@@ -5,11 +5,13 @@ from collections.abc import Callable
 from agent_gym.envs.worlds.workspace.catalogue import TEMPLATES
 from agent_gym.envs.worlds.workspace.clock import wall
 from agent_gym.envs.worlds.workspace.operations.steps import Record, done, prefixed
-from agent_gym.world import Conflict, World
+from agent_gym.world import Conflict, NotFound, World
 
 __all__ = ["MAIL"]
 
 _PAGE = 5
+_DELETED = "deleted"
+"""The folder of what is to be seen no more."""
 _FOUND = 8
 _NOTES = {
     "legal hold": "Legal hold: our lawyers need this mail, it is never deleted.",
@@ -18,7 +20,7 @@ _NOTES = {
 """What a thread says of itself where a rule may matter."""
 _SELECT = (
     "SELECT thread_id, subject, (SELECT sender FROM messages WHERE messages.thread_id = threads.thread_id ORDER BY sent_at, message_id"
-    " LIMIT 1) AS sender, newest_at, folder FROM threads WHERE person_id = ?"
+    " LIMIT 1) AS sender, newest_at, folder FROM threads WHERE person_id = ? AND folder != 'deleted'"
 )
 
 
@@ -38,7 +40,7 @@ def search_mail(world: World, person_id: str, subject: str) -> Record:
 
 
 def get_thread(world: World, thread_id: str) -> Record:
-    thread = world.get("threads", thread_id)
+    thread = _thread(world, thread_id)
     zone = world.get("people", thread["person_id"])["time_zone"]
     messages = world.query("SELECT * FROM messages WHERE thread_id = ? ORDER BY sent_at, message_id", (thread_id,))
     count = world.query("SELECT count(*) AS n FROM attachments WHERE thread_id = ?", (thread_id,))[0]["n"]
@@ -64,13 +66,13 @@ def get_thread(world: World, thread_id: str) -> Record:
 
 
 def list_attachments(world: World, thread_id: str) -> Record:
-    person_id = world.get("threads", thread_id)["person_id"]
+    person_id = _thread(world, thread_id)["person_id"]
     attached = world.query("SELECT attachment_id, file FROM attachments WHERE thread_id = ? ORDER BY file", (thread_id,))
     return {"thread_id": thread_id, "person_id": person_id, "attachments": attached}
 
 
 def reply_mail(world: World, thread_id: str, template: str) -> Record:
-    thread = world.get("threads", thread_id)
+    thread = _thread(world, thread_id)
     me = world.get("people", thread["person_id"])
     _write(world, thread_id, template, me, me["email"], TEMPLATES[template])
     done(world, "reply_mail", thread_id)
@@ -78,7 +80,7 @@ def reply_mail(world: World, thread_id: str, template: str) -> Record:
 
 
 def forward_mail(world: World, thread_id: str, contact_id: str) -> Record:
-    thread = world.get("threads", thread_id)
+    thread = _thread(world, thread_id)
     contact = world.get("contacts", contact_id)
     _write(world, thread_id, "forward", world.get("people", thread["person_id"]), contact["email"], f"Forwarded to {contact['contact']}.")
     done(world, "forward_mail", thread_id)
@@ -86,7 +88,7 @@ def forward_mail(world: World, thread_id: str, contact_id: str) -> Record:
 
 
 def move_mail(world: World, thread_id: str, folder: str) -> Record:
-    if world.get("threads", thread_id)["folder"] == folder:
+    if _thread(world, thread_id)["folder"] == folder:
         raise Conflict(f"thread {thread_id} is in {folder} already")
     world.update("threads", thread_id, folder=folder)
     done(world, "move_mail", thread_id)
@@ -94,15 +96,17 @@ def move_mail(world: World, thread_id: str, folder: str) -> Record:
 
 
 def delete_mail(world: World, thread_id: str) -> Record:
-    world.get("threads", thread_id)
-    messages = world.query("SELECT message_id FROM messages WHERE thread_id = ?", (thread_id,))
-    for message in messages:
-        world.delete("messages", message["message_id"])
-    for attachment in world.query("SELECT attachment_id FROM attachments WHERE thread_id = ?", (thread_id,)):
-        world.delete("attachments", attachment["attachment_id"])
-    world.delete("threads", thread_id)
+    _thread(world, thread_id)
+    world.update("threads", thread_id, folder=_DELETED)
     done(world, "delete_mail", thread_id)
-    return {"thread_id": thread_id, "deleted": len(messages)}
+    return {"thread_id": thread_id, "folder": _DELETED}
+
+
+def _thread(world: World, thread_id: str) -> Record:
+    thread = world.get("threads", thread_id)
+    if thread["folder"] == _DELETED:
+        raise NotFound(f"thread_id {thread_id!r} was deleted")
+    return thread
 
 
 def _page(world: World, person_id: str, folder: str, start: int) -> Record:
