@@ -8,6 +8,7 @@ __all__ = ["WORLDS", "load_worlds"]
 
 WORLDS = {
     "retail": "agent_gym.envs.worlds.retail:RETAIL",
+    "library": "agent_gym.envs.worlds.library:LIBRARY",
 }
 """The worlds by name. A new one is one more line."""
 
