@@ -52,7 +52,8 @@ class AgentEnv(gymnasium.Env[dict[str, Any], Any]):
         limit_is_terminal: Whether the step limit terminates the episode (the observation shows the steps left) or truncates it.
         call_timeout_s: Wall-clock seconds after which one call ends as ``timeout``.
         permissions: What may be called: ``"level1"`` (what changes nothing), ``"level2"`` (also what destroys nothing), ``"level3"``
-            (all), or ``{"token": …}`` of `agent_gym.gateway.issue_token` for this class of environment.
+            (all), or ``{"token": …}`` of `agent_gym.gateway.issue_token` for this class of environment, whose identity also keeps off
+            what belongs to somebody else. A task may grant less.
         retries: Who tries again after a failure of a remote tool: ``"gateway"``, or ``"agent"``, which is told and can ``wait``.
         resilience: What the gateway does about such failures, as an object; see `agent_gym.gateway.Resilience`.
         faults: What goes wrong with remote tools on purpose: a rate in [0, 1], or ``{"rate", "kinds"}``; see

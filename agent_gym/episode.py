@@ -17,7 +17,7 @@ from agent_gym.core.task import Task
 from agent_gym.core.tool import CallRecord, ToolResult, ToolSpec
 from agent_gym.core.verdict import Check, Ending
 from agent_gym.errors import InfrastructureError, InvalidAction
-from agent_gym.gateway import WAIT, Boundary, Gateway, Outcome
+from agent_gym.gateway import WAIT, Boundary, Gateway, Outcome, Permissions
 
 __all__ = ["MAX_DATA_BYTES", "MAX_TEXT_BYTES", "OVERREACH_COST", "Episode", "Terms"]
 
@@ -106,7 +106,7 @@ class Episode:
         self._closing: ToolCall | None = None
         self._rules = terms.rules if session.rules is None else session.rules
         handlers = [(spec, self._on_wait if spec is WAIT else self._on_closing) for spec in own]
-        self._gateway = Gateway(session, handlers, terms.boundary, seed)
+        self._gateway = Gateway(session, handlers, terms.boundary, seed, Permissions(task.level or "level3", task.identity))
         self.tools = self._gateway.tools
         self._tool_line = "Tools: " + ", ".join(f"{spec.name}({', '.join(spec.parameters.get('properties', ()))})" for spec in self.tools)
 

@@ -1,7 +1,7 @@
 """The contract that a domain implements: one episode of one task."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -43,6 +43,8 @@ class Session(ABC):
         rules: What the agent must keep to in this episode, in words; None for what the environment says.
         reasons: The reasons that ``refuse`` takes in it; None for the environment's.
         violation: Empty until a forbidden call took effect, then what was done. `AgentEnv` ends the episode at once.
+        permit: Why a call is not permitted, or nothing; set by the gateway, which asks it before `call`. A Session whose tools carry
+            other calls (`ToolSpec.carries`) asks it before each of those.
         meanwhile: How many things somebody else has done while the agent was at work.
         useless_questions: How many questions brought nothing new; None where there is nobody to ask.
     """
@@ -51,6 +53,7 @@ class Session(ABC):
     rules: str | None = None
     reasons: Sequence[str] | None = None
     violation: str = ""
+    permit: Callable[[ToolSpec, ToolCall], str] = staticmethod(lambda spec, call: "")  # noqa: ARG005 - everything is
     meanwhile: int = 0
     useless_questions: int | None = None
     _waited_s: float = 0.0
@@ -108,6 +111,13 @@ class Session(ABC):
     def rehearse(self, call: ToolCall, deadline: float) -> ToolResult | None:  # noqa: ARG002 - most cannot
         """What `call` would answer, without anything being done; None where that cannot be told."""
         return None
+
+    def owners(self, call: ToolCall) -> Collection[str]:  # noqa: ARG002 - mostly nobody's
+        """The identities to whom belongs what a call's arguments name; nobody where it belongs to all."""
+        return ()
+
+    def denied(self, call: ToolCall) -> None:  # noqa: B027 - mostly nothing turns on it
+        """Takes in that a call was not permitted."""
 
     def now(self) -> float:
         """Virtual seconds. They pass by what is done and by `wait` only."""

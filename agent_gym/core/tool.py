@@ -52,6 +52,8 @@ class ToolSpec:
         may_block: Whether the call could outlast its deadline (a sleep, a socket, somebody's code); then it runs on a worker thread,
             so that the deadline can leave it behind. False is a promise that `Session.call` itself keeps the deadline.
         remote: Whether it stands for a service that can fail by itself. Faults, retries, the cache and the breaker are for these only.
+        carries: Whether whatever it brings about are other calls, each of which the Session puts to `Session.permit`, as those that
+            the pages of a site make when they are clicked. Levels of permissions are for these, then, and not for the tool.
     """
 
     name: str
@@ -61,6 +63,7 @@ class ToolSpec:
     annotations: Mapping[str, Any] = field(default_factory=dict)
     may_block: bool = True
     remote: bool = False
+    carries: bool = False
 
     def __post_init__(self) -> None:
         if not _NAME.fullmatch(self.name):

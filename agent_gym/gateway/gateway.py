@@ -39,6 +39,7 @@ WAIT = ToolSpec(
 )
 """Offered where the agent may have to wait: virtual time passes."""
 
+_EVERYTHING = Permissions()
 _MESSAGE_CHARS = 300
 _GRACE_S = 0.5
 
@@ -91,6 +92,7 @@ class Gateway:
         own: Tools beside the session's own, and what each does.
         boundary: What holds.
         seed: The episode's.
+        granted: What the task itself permits; a call needs that and what the boundary permits.
 
     Attributes:
         safety: How the agent deals with failures.
@@ -102,13 +104,16 @@ class Gateway:
         own: Sequence[tuple[ToolSpec, Callable[[ToolCall], ToolResult]]] = (),
         boundary: Boundary = Boundary(),
         seed: int = 0,
+        granted: Permissions = _EVERYTHING,
     ) -> None:
         self._session = session
+        self._permissions = (boundary.permissions, granted)
+        session.permit = self._refusal
         self._boundary = boundary
         self._worker: Worker | None = None
         self._tools: dict[str, tuple[ToolSpec, Callable[[ToolCall], ToolResult] | None]] = {s.name: (s, None) for s in session.tools}
         self._tools.update({spec.name: (spec, handler) for spec, handler in own})
-        self._forbidden = {spec.name for spec in session.tools if not boundary.permissions.allow(spec)}
+        self._forbidden = {spec.name for spec in session.tools if not all(one.allow(spec) for one in self._permissions)}
         self._remote: Remote | None = None
         if any(spec.remote for spec in session.tools):
             self._remote = Remote(
@@ -121,7 +126,7 @@ class Gateway:
                 send=self._attempt,
                 rehearse=self._rehearse,
                 check=_conforming,
-                fault_of=first_fault,
+                fault_of=lambda spec, arguments: first_fault(spec, arguments) or self._refusal(spec, ToolCall(spec.name, dict(arguments))),
             )
         self.safety = RetrySafety()
 
@@ -159,11 +164,11 @@ class Gateway:
             result = ToolResult(status="unknown_tool", content=message)
             return Outcome(result, (CallRecord(call=call, result=result, known_tool=False, valid=False),), message)
         spec, handler = known
-        if call.name in self._forbidden:
-            who = self._boundary.permissions
-            result = ToolResult(status="forbidden", content=f"{call.name} is not permitted to {who.identity} at {who.level}")
+        message = first_fault(spec, call.arguments)
+        if handler is None and (call.name in self._forbidden or not message) and (why := self._refusal(spec, call)):
+            result = ToolResult(status="forbidden", content=why)
             return Outcome(result, (CallRecord(call=call, result=result, effect=spec.effect),))
-        if message := first_fault(spec, call.arguments):
+        if message:
             result = ToolResult(status="invalid_arguments", content=message)
             return Outcome(result, (CallRecord(call=call, result=result, valid=False, effect=spec.effect),), message)
         if spec.remote and handler is None and self._remote is not None:
@@ -182,8 +187,17 @@ class Gateway:
         )
         return Outcome(result, (record,))
 
+    def _refusal(self, spec: ToolSpec, call: ToolCall) -> str:
+        """Why a call is not permitted, or nothing. The Session takes it in: a task may turn on it."""
+        for one in self._permissions:
+            if why := one.refusal(spec, lambda: self._session.owners(call)):
+                self._session.denied(call)
+                return why
+        return ""
+
     def close(self) -> None:
         """Ends the worker thread, if there is one."""
+        vars(self._session).pop("permit", None)  # else each would keep the other
         if self._worker is not None:
             self._worker.close()
             self._worker = None

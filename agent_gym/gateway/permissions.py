@@ -4,7 +4,7 @@ import hashlib
 import hmac
 import os
 import secrets
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 
 from agent_gym.core.tool import ToolSpec
@@ -29,11 +29,11 @@ class Permissions:
 
     Attributes:
         level: One of `LEVELS`.
-        identity: Who acts; named where something is refused.
+        identity: Who acts, and so may neither see nor change what belongs to somebody else; empty for somebody who may.
     """
 
     level: str = "level3"
-    identity: str = "agent"
+    identity: str = ""
 
     def __post_init__(self) -> None:
         if self.level not in LEVELS:
@@ -41,7 +41,20 @@ class Permissions:
 
     def allow(self, spec: ToolSpec) -> bool:
         """Whether a tool may be called."""
-        return LEVELS[self.level](spec)
+        return spec.carries or LEVELS[self.level](spec)
+
+    def refusal(self, spec: ToolSpec, owners: Callable[[], Collection[str]]) -> str:
+        """Why a call is not permitted, or nothing.
+
+        Args:
+            spec: The tool.
+            owners: Tells to whom belongs what the call names; looked up only where it matters.
+        """
+        if not self.allow(spec):
+            return f"{spec.name} is not permitted to {self.identity or 'the agent'} at {self.level}"
+        if self.identity and set(owners()) - {self.identity}:
+            return f"{spec.name} is not permitted to {self.identity} for what belongs to somebody else"
+        return ""
 
     @classmethod
     def of(cls, given: object, scope: str) -> "Permissions":
@@ -67,7 +80,7 @@ class Permissions:
 
 
 def issue_token(scope: str, identity: str, level: str) -> str:
-    """A token that opens a level to an identity in one environment, and nowhere else.
+    """A token that opens a level to an identity in one environment, and nowhere else; what belongs to others stays closed.
 
     It holds in this process and in those that are forked from it; with the variable ``AGENT_GYM_TOKEN_KEY`` set to one secret, in all
     that have it.

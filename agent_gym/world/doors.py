@@ -11,7 +11,7 @@ from agent_gym.core.tool import CALL_FAILED
 from agent_gym.world.counterpart import ASK, Counterpart
 from agent_gym.world.grading import fits, goal_check, judge
 from agent_gym.world.kind import WorldKind
-from agent_gym.world.operations import OperationFailed, carry_out
+from agent_gym.world.operations import NotFound, OperationFailed, carry_out
 from agent_gym.world.schema import Base
 from agent_gym.world.world import World
 
@@ -94,6 +94,19 @@ class WorldSession(Session):
         if not result.from_cache:
             self._note(call, result.status, writes=not operation.spec.read_only)
         return result
+
+    def owners(self, call: ToolCall) -> set[str]:
+        """To whom belong the rows that a call names; a row that is not there belongs to nobody."""
+        owners: set[str | None] = set()
+        if call.name in self._kind.operations:
+            for table, key in self._kind.named(call.name, call.arguments):
+                with suppress(NotFound):
+                    owners.add(self._kind.owner(self._world, table, key))
+        return {owner for owner in owners if owner is not None}
+
+    def denied(self, call: ToolCall) -> None:
+        """Takes in that a call was not permitted: a look in vain, on which a task may turn."""
+        self._note(call, "forbidden", writes=False)
 
     def _ask(self, counterpart: Counterpart, question: str) -> ToolResult:
         """What the counterpart says. A question that brings nothing new is counted; one with an answer is noted by its intent."""

@@ -1,6 +1,6 @@
 """What makes up a kind of world, as plain values: tables, operations, rules, families. A new world is one `WorldKind`."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -156,4 +156,29 @@ class WorldKind:
     @cached_property
     def asking(self) -> tuple[ToolSpec, ...]:
         """``ask``, where there is somebody to ask."""
+    def named(self, operation: str, arguments: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+        """The rows that a call names, as table and key: by parameters whose ``x-entity`` is the primary key of a table."""
+        for entity, value in _entities(self.operations[operation].spec.parameters, arguments):
+            for table in self._tables_of.get(entity, ()):
+                yield table, value
+
+    @cached_property
+    def _tables_of(self) -> dict[str, list[str]]:
+        tables: dict[str, list[str]] = {}
+        for table in self.schema.tables.values():
+            tables.setdefault(table.key, []).append(table.name)
+        return tables
+
         return () if self.counterpart is None else (self.counterpart.tool,)
+
+
+def _entities(schema: Mapping[str, Any], value: Any) -> Iterator[tuple[str, str]]:
+    """The kinds and values of all that a value names by ``x-entity``, however deep."""
+    if "x-entity" in schema:
+        yield from ((schema["x-entity"], part) for part in (value if isinstance(value, list) else [value]))
+    elif isinstance(value, Mapping):
+        for name, part in value.items():
+            yield from _entities(schema.get("properties", {}).get(name, {}), part)
+    elif isinstance(value, list):
+        for part in value:
+            yield from _entities(schema.get("items", {}), part)

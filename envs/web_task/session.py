@@ -62,13 +62,18 @@ class WebSession(WorldSession):
         self._observation = observation
         self._late = False  # an operation that this action called came to no end in time
         self._done = False  # one has changed something
+        self._denied = ""  # why one was not permitted
         self._said = ""
         self._shown: tuple[PageSnapshot | None, Observation] = (None, Observation(""))
         self._page = _open(engine, site.application(self._operate), site.ORIGIN, task)
 
     def _operate(self, name: str, arguments: Mapping[str, Any]) -> ToolResult:
-        """What the pages call: an operation of the world, noted as the tool door notes it."""
-        result = super().call(ToolCall(name, dict(arguments)), self._deadline)
+        """What the pages call: an operation of the world, permitted as the gateway permits it, noted as the tool door notes it."""
+        call = ToolCall(name, dict(arguments))
+        if why := self.permit(self._kind.operations[name].spec, call):
+            self._denied = why
+            return ToolResult(status="forbidden", content=why)
+        result = super().call(call, self._deadline)
         self._late |= result.status == "timeout"
         self._done |= not result.failed and not self._kind.operations[name].spec.read_only
         return result
@@ -92,7 +97,7 @@ class WebSession(WorldSession):
             return super().call(call, deadline)
         if call.name == SEND_MESSAGE:
             self._said = call.arguments["text"]
-        self._deadline, self._late, self._done = deadline, False, False
+        self._deadline, self._late, self._done, self._denied = deadline, False, False, ""
         try:
             DEEDS[call.name](self._page, **call.arguments)
         except PageError as error:
@@ -105,6 +110,8 @@ class WebSession(WorldSession):
             )
         if self._late:
             return ToolResult(status="timeout", content=f"{call.name} did not come to an end in time; nothing was changed")
+        if self._denied and not self._done:
+            return ToolResult(status="forbidden", content=self._denied)
         return ToolResult(status="ok")
 
     def verdict(self, closing: ToolCall) -> Verdict:

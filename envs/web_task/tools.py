@@ -93,6 +93,7 @@ def _tool(name: str, description: str, *, writes: bool = False, required: Iterab
         },
         annotations={"readOnlyHint": not writes, "destructiveHint": writes, "idempotentHint": not writes, "openWorldHint": False},
         may_block=False,
+        carries=True,
     )
 
 
