@@ -120,7 +120,10 @@ class WorldKind:
         site: The module of its web site by name, so that the tool door need not load it; nothing where it has none. The module has
             ``application(operate)``, which gives a WSGI application whose every fact and every change comes from
             ``operate(operation, arguments)``; ``ORIGIN``, under which it is reached; and for the oracle ``answer(call, view)``,
-            which reads off a page what a call would give, and ``way(call, views)``, the next action towards such a page.
+            which reads off a page what a call would give, and ``way(call, views)``, the next action towards such a page. It may have
+            ``FILES``, the content by name of what can be uploaded.
+        gallery: Whether it shows what a browser can do rather than work to learn: its pages need scripts. It is played in a real
+            browser only, and where it is asked for by name; what chance or the heuristic scores on it is not bounded.
     """
 
     name: str
@@ -137,9 +140,6 @@ class WorldKind:
     counterpart: Counterpart | None = None
     owner: Callable[[World, str, str], str | None] = lambda world, table, key: None  # noqa: ARG005 - nobody's
     site: str = ""
-
-    @cached_property
-    def tools(self) -> tuple[ToolSpec, ...]:
     gallery: bool = False
 
     def __post_init__(self) -> None:
@@ -150,12 +150,12 @@ class WorldKind:
     def holds(self, family: Family, split: str) -> bool:
         """Whether a family has tasks in a split: those that are held out in ``transfer`` alone, and no other there."""
         return split in self.tasks and family.transfer == (split == TRANSFER)
+
+    @cached_property
+    def tools(self) -> tuple[ToolSpec, ...]:
         """The operations as tools, and ``ask`` where there is somebody to ask."""
         return (*(operation.spec for operation in self.operations.values()), *self.asking)
 
-    @cached_property
-    def asking(self) -> tuple[ToolSpec, ...]:
-        """``ask``, where there is somebody to ask."""
     def named(self, operation: str, arguments: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         """The rows that a call names, as table and key: by parameters whose ``x-entity`` is the primary key of a table."""
         for entity, value in _entities(self.operations[operation].spec.parameters, arguments):
@@ -169,6 +169,9 @@ class WorldKind:
             tables.setdefault(table.key, []).append(table.name)
         return tables
 
+    @cached_property
+    def asking(self) -> tuple[ToolSpec, ...]:
+        """``ask``, where there is somebody to ask."""
         return () if self.counterpart is None else (self.counterpart.tool,)
 
 

@@ -75,11 +75,16 @@ class WebTask(AgentEnv):
     ## Tasks
     Those of ToolTask, by the same ids; a page that shows an account or an order counts as having read it.
 
+    ``worlds=["widgets"]``, in Chromium only, is a gallery: seventeen pages of one widget each, with scripts (``autocomplete``,
+    ``confirm_dialog``, ``date_picker``, ``download``, ``drag_to_sort``, ``iframe``, ``infinite_list``, ``modal``, ``native_select``,
+    ``nested_scroll``, ``popup``, ``replaced``, ``rich_text``, ``shadow_root``, ``slider``, ``toast``, ``upload``), to be set as the
+    goal says.
+
     ## Versions
     - 1: the first.
 
     Args:
-        worlds: Names of worlds; all that have a site by default.
+        worlds: Names of worlds; all that have a site by default, but for the gallery ``"widgets"``, which is asked for by name.
         engine: What runs the pages: ``"inprocess"``, or ``"chromium"`` (extra ``browser``).
         observation: How pages are shown: ``"text"``; or, in Chromium, ``"image"`` (a screenshot of 720 by 1280 pixels in which the
             elements' numbers are drawn, and no outline), or ``"both"``.
@@ -98,7 +103,7 @@ class WebTask(AgentEnv):
         if observation != "text" and engine != "chromium":
             raise ConfigurationError(f"observation={observation!r} needs engine='chromium': only a browser draws pages")
         self._engine, self._observation = engine, observation
-        kinds = load_worlds(worlds)
+        kinds = load_worlds(worlds, scripts=engine == "chromium")
         if closed := [kind.name for kind in kinds if worlds is not None and not kind.site]:
             raise ConfigurationError(f"the world {closed[0]!r} has no web site")
         kinds = [kind for kind in kinds if kind.site]
@@ -108,6 +113,7 @@ class WebTask(AgentEnv):
         self._tools = browser_tools({schema["pattern"] for schema in fields if "x-entity" in schema and "pattern" in schema})
         if engine == "chromium":
             self._tools += pointing_tools()
+        asking = {spec.name: spec for kind in kinds for spec in kind.asking}
         reasons = dict.fromkeys(reason for kind in kinds for reason in kind.reasons)
         rules = "\n\n".join(kind.rules for kind in kinds)
         closing = (REPORT_INFEASIBLE,)
@@ -115,7 +121,6 @@ class WebTask(AgentEnv):
             tasks=self._tasks, tools=(*self._tools, *asking.values()), closing=closing, reasons=tuple(reasons), rules=rules, **keywords
         )
         if observation != "text":
-        asking = {spec.name: spec for kind in kinds for spec in kind.asking}
             self.observation_space = Dict({**cast("Dict", self.observation_space).spaces, "image": Box(0, 255, SIZE, np.uint8)})
 
     def open(self, task: Task, seed: int, snapshot: Snapshot | None = None) -> Session:  # noqa: ARG002 - a page saves no snapshot
@@ -136,5 +141,5 @@ class WebTask(AgentEnv):
         for kind in self._tasks.kinds.values():
             script = kind.oracle(goal)
             if script is not None:
-                return next_action(script, self._sites[kind.name], [observation["data"]["view"] for observation in observations])
+                return next_action(script, self._sites[kind.name], observations)
         raise ConfigurationError(f"no oracle can read the goal {goal!r}")

@@ -65,7 +65,7 @@ class WebSession(WorldSession):
         self._denied = ""  # why one was not permitted
         self._said = ""
         self._shown: tuple[PageSnapshot | None, Observation] = (None, Observation(""))
-        self._page = _open(engine, site.application(self._operate), site.ORIGIN, task)
+        self._page = _open(engine, site.application(self._operate), site.ORIGIN, task, getattr(site, "FILES", {}))
 
     def _operate(self, name: str, arguments: Mapping[str, Any]) -> ToolResult:
         """What the pages call: an operation of the world, permitted as the gateway permits it, noted as the tool door notes it."""
@@ -141,13 +141,13 @@ class WebSession(WorldSession):
         super().close()
 
 
-def _open(engine: str, app: "WSGIApplication", origin: str, task: Task) -> Page:
+def _open(engine: str, app: "WSGIApplication", origin: str, task: Task, files: Mapping[str, bytes]) -> Page:
     """A page of an engine."""
     if engine == "inprocess":
-        return InProcessPage(app, origin)
+        return InProcessPage(app, origin, files=files)
     from agent_gym.browser.chromium import ChromiumPage
 
-    return ChromiumPage(app, origin, seed=crc32(task.id.encode()))
+    return ChromiumPage(app, origin, files=files, seed=crc32(task.id.encode()))
 
 
 def _text(snapshot: PageSnapshot) -> str:

@@ -8,20 +8,32 @@ __all__ = ["WORLDS", "load_worlds"]
 
 WORLDS = {
     "retail": "agent_gym.envs.worlds.retail:RETAIL",
+    "widgets": "agent_gym.envs.worlds.widgets:WIDGETS",
     "library": "agent_gym.envs.worlds.library:LIBRARY",
 }
 """The worlds by name. A new one is one more line."""
 
 
-def load_worlds(names: object) -> list[WorldKind]:
-    """The worlds of these names, all of them for None.
+def load_worlds(names: object, *, scripts: bool = False) -> list[WorldKind]:
+    """The worlds of these names; all of them for None, but for galleries.
+
+    Args:
+        names: The names.
+        scripts: Whether pages are shown by a browser that runs their scripts, as a gallery's must.
 
     Raises:
-        ConfigurationError: There is none of that name.
+        ConfigurationError: There is none of that name, or it needs such a browser.
     """
     if isinstance(names, str) or not (names is None or isinstance(names, list | tuple)):
         raise ConfigurationError(f"worlds must be a list of names, got {names!r}")
     for name in names or ():
         if name not in WORLDS:
             raise unknown("world", name, WORLDS)
-    return [load_object(WORLDS[name]) for name in (WORLDS if names is None else names)]
+    kinds: list[WorldKind] = [load_object(WORLDS[name]) for name in (WORLDS if names is None else names)]
+    if names is None:
+        return [kind for kind in kinds if not kind.gallery]
+    if not scripts and (closed := [kind.name for kind in kinds if kind.gallery]):
+        raise ConfigurationError(
+            f"the world {closed[0]!r} is a gallery of pages with scripts; play it with AgentBase/WebTask-v0 and engine='chromium'"
+        )
+    return kinds
