@@ -5,6 +5,7 @@ What only a browser has, and so may differ: whatever scripts, style sheets, fram
 
 import subprocess
 import sys
+from collections.abc import Sequence
 from typing import Any
 
 import gymnasium as gym
@@ -13,11 +14,12 @@ import pytest
 
 from agent_gym.core import ToolCall
 from agent_gym.core.closing import CLOSING
+from agent_gym.envs.worlds import load_worlds
 from agent_gym.errors import ConfigurationError
 from tests.browser.chromium.conftest import kill_browsers
 
 WEB = "agent_gym:AgentBase/WebTask-v0"
-FAMILIES = ["cancel", "change_address", "exchange", "refuse", "who_is_it"]
+FAMILIES = [f"{kind.name}/{family}" for kind in load_worlds(None) if kind.site for family in kind.families]
 EPISODES = 8
 """Of each family; every second is the oracle's own."""
 
@@ -26,34 +28,53 @@ def make(engine: str, interface: str = "text") -> Any:
     return gym.make(WEB, interface=interface, disable_env_checker=True, engine=engine).unwrapped
 
 
+class Pair:
+    """Both engines side by side, and what says which actions are offered."""
+
+    def __init__(self) -> None:
+        self.ours, self.chromium, self.offering = make("inprocess"), make("chromium"), make("inprocess", "array")
+
+    def play(self, task: str, number: int) -> None:
+        """Plays an episode in both; in every second one step is replaced."""
+        rng = np.random.default_rng(number)
+        options = {"task_id": f"{task}/test/{number}"}
+        at = int(rng.integers(8)) if number % 2 else -1
+        seen, told = self.ours.reset(seed=0, options=options)[0], self.chromium.reset(seed=0, options=options)[0]
+        observations, calls, done = [seen], list[ToolCall](), False
+        while not done:
+            assert _page_of(told) == _page_of(seen), options
+            call = self._another(options, calls, rng) if len(calls) == at else self.ours.oracle(observations)
+            seen, reward, terminated, truncated, info = self.ours.step(call)
+            told, *ends, their_info = self.chromium.step(call)
+            assert (reward, terminated, truncated, info) == (*ends, their_info), (options, call)
+            observations.append(seen)
+            calls.append(call)
+            done = terminated or truncated
+        assert _page_of(told) == _page_of(seen), options
+        assert self.chromium.last_record.changes == self.ours.last_record.changes
+
+    def _another(self, options: dict[str, Any], calls: Sequence[ToolCall], rng: np.random.Generator) -> ToolCall:
+        """One of the actions that are offered after some."""
+        self.offering.reset(seed=0, options=options)
+        for call in calls:
+            self.offering.step(self.offering.candidates.index(call))
+        offered = [each for each in self.offering.candidates if each.name not in CLOSING and each.name != "report_infeasible"]
+        return offered[int(rng.integers(len(offered)))]
+
+    def close(self) -> None:
+        self.ours.close()
+        self.chromium.close()
+        self.offering.close()
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("family", FAMILIES)
 @pytest.mark.usefixtures("needs_chromium")
 def test_both_engines_tell_the_same(family: str) -> None:
-    ours, chromium, candidates = make("inprocess"), make("chromium"), make("inprocess", "array")
+    pair = Pair()
     for number in range(EPISODES):
-        rng = np.random.default_rng(number)
-        options = {"task_id": f"retail/{family}/test/{number}"}
-        at = int(rng.integers(8)) if number % 2 else -1
-        seen, told = ours.reset(seed=0, options=options)[0], chromium.reset(seed=0, options=options)[0]
-        candidates.reset(seed=0, options=options)
-        observations, done = [seen], False
-        while not done:
-            assert _page_of(told) == _page_of(seen), options
-            offered = candidates.candidates
-            call = ours.oracle(observations)
-            if len(observations) == at + 1:
-                call = [each for each in offered if each.name not in CLOSING and each.name != "report_infeasible"][
-                    int(rng.integers(len(offered) // 2))
-                ]
-            seen, reward, terminated, truncated, info = ours.step(call)
-            told, *ends, their_info = chromium.step(call)
-            assert (reward, terminated, truncated, info) == (*ends, their_info), (options, call)
-            candidates.step(offered.index(call) if call in offered else offered.index(ToolCall("noop", {})))
-            observations.append(seen)
-            done = terminated or truncated
-        assert chromium.last_record.changes == ours.last_record.changes
-    chromium.close()
+        pair.play(family, number)
+    pair.close()
 
 
 def _page_of(observation: dict[str, Any]) -> dict[str, Any]:
