@@ -23,7 +23,7 @@ __all__ = ["Episode"]
 _ROUNDS = 40
 """How often a page is looked at again, since something has begun meanwhile."""
 _LATE_S = 2.0
-"""How long what the browser tells of a tab may come after what it was told for."""
+"""How long it may take until the browser tells that a tab was closed."""
 _TICK_MS = 500
 """What the page's clock advances by with every action."""
 _RANDOM = """{
@@ -82,16 +82,8 @@ class Episode:
 
     def _take(self, event: Mapping[str, Any]) -> None:
         self._activity.pending += 1
-        if event.get("resourceType") == "Document":
-            self._activity.opening.add(event["frameId"])
-            self._host.loop.call_later(_LATE_S, self._forget, event["frameId"])
         self._activity.begin()
         self._hand(event)
-
-    def _forget(self, frame: str) -> None:
-        """Waits no longer for the tab of a frame: it was closed before it was there."""
-        self._activity.opening.discard(frame)
-        self._activity.changed.set()
 
     async def respond(self, event: Mapping[str, Any], answer: Answer | None) -> None:
         """Answers a request."""

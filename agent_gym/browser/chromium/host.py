@@ -61,6 +61,7 @@ class Place:
 
     Attributes:
         tag: What its requests carry.
+        id: The browser's name for it.
         context: The context.
         activity: What is under way in it.
         tab: Its first tab.
@@ -69,8 +70,9 @@ class Place:
         clipboard: What was copied.
     """
 
-    def __init__(self, tag: str, context: "BrowserContext", activity: Activity, tab: Tab) -> None:
+    def __init__(self, tag: str, id: str, context: "BrowserContext", activity: Activity, tab: Tab) -> None:
         self.tag = tag
+        self.id = id
         self.context = context
         self.activity = activity
         self.tab = tab
@@ -189,7 +191,9 @@ class Host:
         await context.clock.install(time=_NOW)
         await context.clock.pause_at(_NOW)
         activity = Activity()
-        place = self._places[tag] = Place(tag, context, activity, await Tab.attach(await context.new_page(), activity))
+        tab = await Tab.attach(await context.new_page(), activity)
+        told = await tab.session.send("Target.getTargetInfo")
+        place = self._places[tag] = Place(tag, told["targetInfo"]["browserContextId"], context, activity, tab)
         return place
 
     async def leave(self, place: Place) -> None:
@@ -234,7 +238,10 @@ class Host:
                     )
                     self._requests = await self._browser.new_browser_cdp_session()
                     self._requests.on("Fetch.requestPaused", self._paused)
+                    self._requests.on("Target.targetCreated", self._opens)
+                    self._requests.on("Target.targetDestroyed", self._closes)
                     await self._requests.send("Fetch.enable", {"patterns": [{"urlPattern": "*"}]})
+                    await self._requests.send("Target.setDiscoverTargets", {"discover": True, "filter": [{"type": "page"}]})
             except (TimeoutError, Error) as error:
                 await self._end()
                 raise InfrastructureError(f"{program} does not start: {str(error).strip() or 'no answer in time'}") from error
@@ -248,7 +255,20 @@ class Host:
             with suppress(TimeoutError, _error()):  # given up: its pipe closes with this process at the latest
                 await asyncio.wait_for(playwright.stop(), _END_S)
 
-    # --- Requests ---
+    # --- What the browser tells ---
+
+    def _opens(self, event: Mapping[str, Any]) -> None:
+        """A tab will open: known before the action that opens it has come to an end."""
+        told = event["targetInfo"]
+        for place in self._places.values():
+            if place.id == told["browserContextId"]:
+                place.activity.opening.add(told["targetId"])
+                place.activity.begin()
+
+    def _closes(self, event: Mapping[str, Any]) -> None:
+        for place in self._places.values():
+            place.activity.opening.discard(event["targetId"])
+            place.activity.changed.set()
 
     def _paused(self, event: Mapping[str, Any]) -> None:
         headers = event["request"]["headers"]

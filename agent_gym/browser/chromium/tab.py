@@ -32,7 +32,7 @@ class Activity:
     Attributes:
         begun: How many things have begun so far.
         pending: Requests that are not answered yet.
-        opening: Frames that asked for a page and belong to no tab that is known.
+        opening: Main frames of tabs that will open.
         changed: Set whenever something begins or ends.
         crashed: Set when a tab's process has died.
     """
