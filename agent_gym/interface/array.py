@@ -101,7 +101,7 @@ class ArrayInterface(Interface):
         if self._encoder is None:
             self._begin()
         assert self._encoder is not None
-        self._seen.append({key: data[key] for key in ("step", "max_steps", "last", "view")})
+        self._seen.append({key: data[key] for key in ("step", "max_steps", "last", "view", "asks") if key in data})
         encoded = self._encoder.encode(data)
         self._mask = encoded["action_mask"].copy()
         info["gaps"] = [*info["gaps"], *self._encoder.gaps]

@@ -2,7 +2,9 @@
 
 A pure function of the goal, the observations so far and the tools, so that it can be rebuilt from a stored trajectory. Nothing
 here knows any world. A parameter that carries ``x-entity`` is filled with the entities of that kind that were seen in results
-or are named in the goal; one with an ``enum`` with its values; one with ``x-find``, a pattern, with what that finds in the goal.
+or are named in the goal; one with an ``enum`` with its values; one with ``x-find``, a pattern, with what that finds in the goal; a
+text with ``examples`` with these. Where the goal asks for an answer (``asks``), ``finish`` is also offered with every value that a
+field of that name had in results.
 
 A record is a JSON object of a result. A field named as an entity kind (``order_id``), or a list named as its plural
 (``order_ids``), names entities; the first field that does is the record's subject. Two entities *hang together* if they stand in
@@ -21,6 +23,7 @@ from typing import Any, NamedTuple
 
 from agent_gym.core.action import ToolCall
 from agent_gym.core.canonical import dumps
+from agent_gym.core.closing import CLOSING
 from agent_gym.core.tool import ToolSpec
 from agent_gym.interface.hashing import tokens, value_tokens
 
@@ -31,6 +34,11 @@ Entity = tuple[str, str | int]
 
 _MAX_COMBINATIONS = 512
 _ELEMENT, _OPTION = "bid", "option"
+_ANSWER = "answer to the goal"
+"""The kind of entities that stand for what ``finish`` may answer; no field is named so."""
+_FINISH = CLOSING[0]
+_MAX_ANSWER = 2_000
+"""Characters that ``finish`` takes."""
 _NO_VIEW: Mapping[str, Any] = {}
 
 
@@ -81,6 +89,8 @@ class Toolbox:
             needed = [name for name in spec.parameters.get("required", ()) if name in properties]
             self.required[spec.name] = [(name, properties[name], _kind(properties[name])) for name in needed]
             self.kinds_of[spec.name] = tuple(kind for _, _, kind in self.required[spec.name] if kind is not None)
+            if spec.name == _FINISH and "answer" in properties:
+                self.kinds_of[spec.name] += (_ANSWER,)
             for schema in properties.values():
                 kind = _kind(schema)
                 if kind in (_ELEMENT, _OPTION):  # a number in a goal is no element
@@ -128,6 +138,7 @@ class Memory:
         self._changes = 0
         self._built: dict[str, _Built] = {}
         self._known: dict[str, dict[tuple[str, ...], Candidate]] = {spec.name: {} for spec in toolbox.tools}
+        self._asks = ""
         self._elements: list[tuple[Any, ...]] = []
         self._outline = ""
         self._actions: dict[Entity, Sequence[str]] = {}
@@ -141,9 +152,9 @@ class Memory:
             self._see(entity)
         self._link(named, [])
 
-    def update(self, last: Mapping[str, Any] | None, view: Mapping[str, Any] = _NO_VIEW) -> None:
-        """Takes in the newest result and what is shown now: an observation's ``data["last"]`` and ``data["view"]``."""
-        self.newest = ()
+    def update(self, last: Mapping[str, Any] | None, view: Mapping[str, Any] = _NO_VIEW, asks: str = "") -> None:
+        """Takes in the newest result, what is shown now and what is asked: an observation's ``last``, ``view`` and, if any, ``asks``."""
+        self.newest, self._asks = (), asks
         if last is not None:
             self._hear(last)
         self._look(view.get("elements", ()))
@@ -227,6 +238,9 @@ class Memory:
                 for entity in listed:
                     self._see(entity)
                 here += listed
+            if name == self._asks and (text := _said(part)):
+                words = words or tuple(value_tokens(value))
+                self._see((_ANSWER, text), words)
         self._link(here, around)
         inner = around + here
         for part in value.values():
@@ -280,6 +294,8 @@ class Memory:
                         grown.append(({**arguments, name: value}, {**entities, name: entity}))
             self.cut |= len(grown) > _MAX_COMBINATIONS
             partial = grown[:_MAX_COMBINATIONS]
+        if _ANSWER in self.toolbox.kinds_of[tool]:
+            partial = [*partial, *(({"answer": entity[1]}, {"answer": entity}) for entity in self._by_kind.get(_ANSWER, ()))]
         known = self._known[tool]
         for arguments, entities in partial:
             values = tuple(map(repr, arguments.values()))
@@ -309,12 +325,23 @@ class Memory:
             low, high = schema.get("minimum", 0), schema.get("maximum", 2**31)
             for number in dict.fromkeys([low, *(n for n in self._numbers if low <= n <= high)]):
                 yield number, None
+        elif schema.get("type") == "string":
+            for text in schema.get("examples", ()):
+                yield text, None
 
 
 def _kind(schema: Mapping[str, Any]) -> str | None:
     """The entity kind of a parameter, also of a list's items."""
     found = schema.get("x-entity") or schema.get("items", {}).get("x-entity")
     return str(found) if found else None
+
+
+def _said(value: Any) -> str:
+    """A field's value as ``finish`` would say it; empty where it cannot be said."""
+    if isinstance(value, list):
+        return ", ".join(map(_said, value)) if not any(isinstance(part, list | dict) for part in value) else ""
+    text = value if isinstance(value, str) else "" if value is None or isinstance(value, dict) else dumps(value).decode()
+    return text if len(text) <= _MAX_ANSWER else ""
 
 
 def _finder(pattern: str | None) -> re.Pattern[str] | None:

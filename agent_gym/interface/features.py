@@ -109,7 +109,7 @@ class Encoder:
             ``text: float32[D]``, ``data: float32[M]``, ``candidates: float32[K·C]``, ``action_mask: int8[K]``.
         """
         last = data["last"]
-        self.memory.update(last, data["view"])
+        self.memory.update(last, data["view"], data.get("asks", ""))
         words = json_tokens([last["tool"], last["status"], last["result"]])[:MAX_TOKENS] if last is not None else []
         newest = bag(shapes(words), _BAG, bigrams=True)
         page = self.memory.page
@@ -146,7 +146,7 @@ class Encoder:
         too_many = len(calls) > CANDIDATES
         self.gaps = ("candidates_cut",) if too_many or self.memory.cut else ()
         if too_many:
-            closing = np.array([call.name in CLOSING for call in calls])
+            closing = np.array([call.name in CLOSING and "answer" not in call.arguments for call in calls])
             ranked = np.lexsort((-offered[:, COL_OVERLAP], ~closing))
             kept = np.sort(ranked[:CANDIDATES])
             calls, offered = [calls[i] for i in kept], offered[kept]

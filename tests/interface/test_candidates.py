@@ -79,6 +79,43 @@ def test_an_entity_is_described_by_the_record_it_is_the_subject_of() -> None:
     assert {"p1", "v1", "blue"} <= set(memory.words["product_id", "P1"])
 
 
+def test_examples_of_a_text_are_offered() -> None:
+    question = {"type": "string", "examples": ["Sure?", "Which size?"]}
+    parameters = {"type": "object", "properties": {"question": question, "tone": {"type": "string"}}, "required": ["question"]}
+    memory = Memory("Find out.", Toolbox([ToolSpec(name="ask", description="", parameters=parameters)]))
+    assert calls(memory, "ask") == [{"question": "Sure?"}, {"question": "Which size?"}]
+
+
+def test_what_a_field_of_the_wanted_name_had_can_be_answered() -> None:
+    memory = Memory("Which price has the red one?", Toolbox(TOOLS))
+    memory.update(None, asks="price")
+    assert calls(memory, "finish") == [{}]
+    items = [{"item_id": "I1", "colour": "red", "price": 1990}, {"item_id": "I2", "price": 0.5}, {"item_id": "I3", "price": None}]
+    memory.update(seen("get_order", {"order_id": "O1", "prices": 7, "price": "free", "items": items}), asks="price")
+    assert calls(memory, "finish") == [{}, {"answer": "free"}, {"answer": "1990"}, {"answer": "0.5"}]
+    (answer,) = [
+        candidate.entities["answer"] for candidate in memory.candidates("finish")[0] if candidate.call.arguments == {"answer": "1990"}
+    ]
+    assert memory.words[answer] == ("i1", "red", "1990"), "an answer is described by the record that it stands in"
+    memory.update(
+        seen("get_order", {"price": [["a"]], "more": [{"price": ["x", True]}, {"price": {"a": 1}}, {"price": "y" * 2_001}]}), asks="price"
+    )
+    assert calls(memory, "finish")[4:] == [{"answer": "x, true"}]
+    memory = Memory("Which price has the red one?", Toolbox(TOOLS))
+    memory.update(seen("get_order", {"price": 3}))
+    assert calls(memory, "finish") == [{}]
+
+
+def test_answers_do_not_crowd_out_the_rest() -> None:
+    encoder = Encoder("Which price has the blue teapot of order O7?", Toolbox(TOOLS))
+    items = [{"item_id": f"I{i}", "price": i, "what": "blue teapot" if i == 80 else "mug"} for i in range(100)]
+    last = seen("get_order", {"orders": [{"order_id": "O7", "items": items}]})
+    encoder.encode({"step": 1, "max_steps": 9, "last": last, "view": {}, "asks": "price"})
+    assert {ToolCall("finish"), ToolCall("finish", {"answer": "80"}), ToolCall("get_order", {"order_id": "O7"})} <= set(encoder.calls)
+    assert encoder.gaps == ("candidates_cut",)
+    assert len(encoder.calls) == CANDIDATES
+
+
 @pytest.mark.parametrize("family", FAMILIES)
 @pytest.mark.parametrize("split", ["train", "test", "synonyms"])
 def test_the_oracles_call_is_offered_at_every_step_beside_others(family: str, split: str) -> None:
