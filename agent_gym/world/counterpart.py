@@ -1,20 +1,24 @@
-"""The counterpart: the customer or colleague whom an agent may ask. Scripted and deterministic; a question is read by its intent.
+"""The counterpart: the customer or colleague whom an agent may ask. A question is read by its intent.
+
+Scripted and deterministic, unless something else is asked to stand in for it.
 
 What it knows is the task's (`Draft.answers`, by intent); what it understands is the world's (`Counterpart.intents`).
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 from agent_gym.core import ToolSpec
+from agent_gym.core.canonical import plain
 
 __all__ = ["ASK", "Counterpart", "Intent"]
 
 ASK = "ask"
 """The name of the tool."""
+StandIn = Callable[[str, str, dict[str, Any]], str]
 
 
 @dataclass(frozen=True)
@@ -37,23 +41,38 @@ class Counterpart:
     Attributes:
         who: What it is called in the tool's description: ``customer``, ``colleague``.
         intents: What it understands, by name; the first that fits a question counts.
+        stand_in: Who reads questions in its place, a language model say: ``stand_in(goal, question, answers)``, with what it knows
+            by intent, gives the name of an intent, or a text of its own. A text is told as it is and stands for no intent; an empty
+            one says that there is nothing to add.
     """
 
     who: str
     intents: Mapping[str, Intent]
+    stand_in: StandIn | None = None
 
-    def answer(self, question: str, answers: Mapping[str, Mapping[str, Any]]) -> tuple[str, Mapping[str, Any] | None]:
+    def answer(self, goal: str, question: str, answers: Mapping[str, Mapping[str, Any]]) -> tuple[str, Mapping[str, Any] | None]:
         """The intent of a question, and what is said to it.
 
         Args:
+            goal: What the agent was asked to do.
             question: The question, as the agent put it.
             answers: What the counterpart knows, by intent.
 
         Returns:
             The intent, empty if none was understood; and the answer, None if there is nothing to say to it.
+
+        Raises:
+            TypeError: A stand-in said something that is no text.
         """
-        intent = self.understand(question)
-        return intent, answers.get(intent)
+        if self.stand_in is None:
+            intent = self.understand(question)
+            return intent, answers.get(intent)
+        said = self.stand_in(goal, question, plain(answers))
+        if not isinstance(said, str):
+            raise TypeError(f"the {self.who}'s stand-in says the name of an intent or a text, not a {type(said).__name__}")
+        if said in self.intents:
+            return said, answers.get(said)
+        return "", {"answer": said} if said.strip() else None
 
     def understand(self, question: str) -> str:
         """The intent of a question, or nothing."""
@@ -69,7 +88,7 @@ class Counterpart:
             description=f"Ask the {self.who} something. Ask only what no record can tell.",
             parameters={"type": "object", "properties": {"question": question}, "required": ["question"], "additionalProperties": False},
             annotations={"readOnlyHint": True, "idempotentHint": True, "openWorldHint": False},
-            may_block=False,
+            may_block=self.stand_in is not None,
         )
 
     @cached_property

@@ -110,13 +110,14 @@ class WorldSession(Session):
 
     def _ask(self, counterpart: Counterpart, question: str) -> ToolResult:
         """What the counterpart says. A question that brings nothing new is counted; one with an answer is noted by its intent."""
-        intent, answer = counterpart.answer(question, self._spec["answers"])
+        intent, answer = counterpart.answer(self._task.goal, question, self._spec["answers"])
         if answer is None or intent in self._asked:
             self.useless_questions = (self.useless_questions or 0) + 1
         if answer is None:
             return _told("empty", {"answer": f"The {counterpart.who} has nothing to add."})
-        self._asked.append(intent)
-        self._note(ToolCall(ASK, {"intent": intent}), "ok", writes=False)
+        if intent:
+            self._asked.append(intent)
+            self._note(ToolCall(ASK, {"intent": intent}), "ok", writes=False)
         return _told("ok", dict(answer))
 
     def rehearse(self, call: ToolCall, deadline: float) -> ToolResult | None:

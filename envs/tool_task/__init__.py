@@ -78,13 +78,16 @@ class ToolTask(AgentEnv):
 
     Args:
         worlds: Names of worlds; all by default.
+        counterpart: Who reads the questions of ``ask`` instead of the scripted customer or colleague, a language model say: import
+            string of a function of the goal, the question and what the counterpart knows by intent, which gives the name of an
+            intent, or a text of its own.
         **keywords: Those of `AgentEnv`.
     """
 
     version: ClassVar[str] = "2"
 
-    def __init__(self, *, worlds: Sequence[str] | None = None, **keywords: Any) -> None:
-        kinds = load_worlds(worlds)
+    def __init__(self, *, worlds: Sequence[str] | None = None, counterpart: str | None = None, **keywords: Any) -> None:
+        kinds = load_worlds(worlds, counterpart=counterpart)
         self._tasks = WorldTaskSet(kinds)
         reasons = dict.fromkeys(reason for kind in kinds for reason in kind.reasons)
         rules = "\n\n".join(kind.rules for kind in kinds)

@@ -88,13 +88,20 @@ class WebTask(AgentEnv):
         engine: What runs the pages: ``"inprocess"``, or ``"chromium"`` (extra ``browser``).
         observation: How pages are shown: ``"text"``; or, in Chromium, ``"image"`` (a screenshot of 720 by 1280 pixels in which the
             elements' numbers are drawn, and no outline), or ``"both"``.
+        counterpart: As in ToolTask.
         **keywords: Those of `AgentEnv`.
     """
 
     version: ClassVar[str] = "1"
 
     def __init__(
-        self, *, worlds: Sequence[str] | None = None, engine: str = "inprocess", observation: str = "text", **keywords: Any
+        self,
+        *,
+        worlds: Sequence[str] | None = None,
+        engine: str = "inprocess",
+        observation: str = "text",
+        counterpart: str | None = None,
+        **keywords: Any,
     ) -> None:
         if engine not in ENGINES:
             raise unknown("engine", engine, ENGINES)
@@ -103,7 +110,7 @@ class WebTask(AgentEnv):
         if observation != "text" and engine != "chromium":
             raise ConfigurationError(f"observation={observation!r} needs engine='chromium': only a browser draws pages")
         self._engine, self._observation = engine, observation
-        kinds = load_worlds(worlds, scripts=engine == "chromium")
+        kinds = load_worlds(worlds, scripts=engine == "chromium", counterpart=counterpart)
         if closed := [kind.name for kind in kinds if worlds is not None and not kind.site]:
             raise ConfigurationError(f"the world {closed[0]!r} has no web site")
         kinds = [kind for kind in kinds if kind.site]

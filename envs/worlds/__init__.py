@@ -1,5 +1,7 @@
 """The worlds that ship with the package, one folder each."""
 
+from dataclasses import replace
+
 from agent_gym.errors import ConfigurationError, unknown
 from agent_gym.factory import load_object
 from agent_gym.world import WorldKind
@@ -14,12 +16,13 @@ WORLDS = {
 """The worlds by name. A new one is one more line."""
 
 
-def load_worlds(names: object, *, scripts: bool = False) -> list[WorldKind]:
+def load_worlds(names: object, *, scripts: bool = False, counterpart: object = None) -> list[WorldKind]:
     """The worlds of these names; all of them for None, but for galleries.
 
     Args:
         names: The names.
         scripts: Whether pages are shown by a browser that runs their scripts, as a gallery's must.
+        counterpart: Import string of a function that reads questions in the counterpart's place (see `Counterpart`), or None.
 
     Raises:
         ConfigurationError: There is none of that name, or it needs such a browser.
@@ -30,6 +33,11 @@ def load_worlds(names: object, *, scripts: bool = False) -> list[WorldKind]:
         if name not in WORLDS:
             raise unknown("world", name, WORLDS)
     kinds: list[WorldKind] = [load_object(WORLDS[name]) for name in (WORLDS if names is None else names)]
+    if counterpart is not None:
+        stand_in = load_object(counterpart) if isinstance(counterpart, str) else None
+        if not callable(stand_in):
+            raise ConfigurationError(f"counterpart must be the import string of a function, got {counterpart!r}")
+        kinds = [replace(kind, counterpart=kind.counterpart and replace(kind.counterpart, stand_in=stand_in)) for kind in kinds]
     if names is None:
         return [kind for kind in kinds if not kind.gallery]
     if not scripts and (closed := [kind.name for kind in kinds if kind.gallery]):

@@ -82,4 +82,4 @@ def test_waiting_moves_the_clock_and_nothing_else(session: WorldSession) -> None
 
 
 def test_the_tool_door_stands_for_a_service(session: WorldSession) -> None:
-    assert all(spec.remote for spec in session.tools)
+    assert all(spec.remote for spec in session.tools if spec.name != "ask")  # a person does not fail as a service does

@@ -1,5 +1,6 @@
 """What an episode in a world is judged by, through its session: answers, questions, closings, what was seen first."""
 
+import gc
 import json
 import math
 from collections.abc import Iterator
@@ -11,8 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent_gym.core import Ending, Task, ToolCall
+from agent_gym.envs.tool_task import ToolTask
+from agent_gym.envs.web_task import WebTask
 from agent_gym.envs.web_task.session import WebSession
 from agent_gym.envs.web_task.tools import browser_tools
+from agent_gym.envs.worlds import WORLDS
+from agent_gym.errors import ConfigurationError
 from agent_gym.world import WorldKind, WorldSession, WorldTaskSet
 from agent_gym.world.answers import answered
 from tests.world import shelf as site
@@ -175,3 +180,30 @@ def test_both_doors_ask(web: bool) -> None:
     assert session.call(WEATHER, math.inf).status == "empty"
     assert session.useless_questions == 1
     session.close()
+
+
+def stand_in(goal: str, question: str, answers: dict[str, Any]) -> Any:
+    """Somebody who reads questions otherwise than the script does."""
+    answers.clear()  # whatever is done to it, it is a copy
+    return {"zip?": "zip", "sure?": "confirm", "odd?": 7, "": ""}.get(question, f"You asked {question} of {goal}")
+
+
+def test_somebody_else_may_read_the_questions(monkeypatch: pytest.MonkeyPatch) -> None:
+    kind = shelf(answers={"zip": REPLIES["zip"]}, milestones=[{"name": "asked", "call": {"tool": "ask", "arguments": {"intent": "zip"}}}])
+    monkeypatch.setattr(site, "SHELF", kind)
+    monkeypatch.setitem(WORLDS, "shelf", "tests.world.shelf:SHELF")
+    for door in (ToolTask, WebTask):
+        env = door(worlds=["shelf"], counterpart="tests.world.test_judging:stand_in")
+        env.reset(seed=1)
+        told = [env.step(ToolCall("ask", {"question": text}))[4]["status"] for text in ("hm?", "sure?", "odd?", "zip?")]
+        assert told == ["ok", "empty", "error", "ok"]
+        assert env.last_record.milestones == ("asked",)
+        assert env.last_record.useless_questions == 1
+        assert env.observation.data["last"]["result"] == REPLIES["zip"]
+        assert env.step(ToolCall("ask", {"question": "And?"}))[0]["data"]["last"]["result"] == {"answer": "You asked And? of Do it."}
+        env.close()
+        env.clear_caches()
+    for wrong in ("tests.world.test_judging:REPLIES", 7):
+        with pytest.raises(ConfigurationError, match="import string of a function"):
+            ToolTask(worlds=["shelf"], counterpart=wrong)  # type: ignore[arg-type]
+    gc.collect()
