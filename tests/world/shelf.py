@@ -91,11 +91,17 @@ _JOBS = {"type": "array", "items": _JOB, "minItems": 1}
 _CENTS = {"type": "integer", "minimum": 0}
 
 
-def _operation(run: Callable[..., Record], listing: str = "", hints: str = "read", **properties: Record) -> Operation:
+def _operation(run: Callable[..., Record], result: str, listing: str = "", hints: str = "read", **properties: Record) -> Operation:
     spec = ToolSpec(
         name=run.__name__,
         description=run.__name__.replace("_", " ") + ".",
         parameters={"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False},
+        output_schema={
+            "type": "object",
+            "properties": dict.fromkeys(result.split(), True),
+            "required": result.split(),
+            "additionalProperties": False,
+        },
         annotations={"readOnlyHint": hints == "read", "destructiveHint": hints == "destroys", "idempotentHint": hints == "read"},
         may_block=False,
         remote=True,
@@ -106,13 +112,13 @@ def _operation(run: Callable[..., Record], listing: str = "", hints: str = "read
 OPERATIONS = {
     operation.spec.name: operation
     for operation in (
-        _operation(get_person, person_id=_PERSON),
-        _operation(get_job, job_id=_JOB),
-        _operation(list_jobs, "jobs", person_id=_PERSON),
-        _operation(cancel_job, hints="destroys", job_id=_JOB),
-        _operation(set_prices, hints="writes", job_ids=_JOBS, price_cents=_CENTS),
-        _operation(add_job, hints="writes", person_id=_PERSON),
-        _operation(remove_job, hints="destroys", job_id=_JOB),
+        _operation(get_person, "person_id name zip", person_id=_PERSON),
+        _operation(get_job, "job_id person_id status price_cents", job_id=_JOB),
+        _operation(list_jobs, "jobs", "jobs", person_id=_PERSON),
+        _operation(cancel_job, "job_id", hints="destroys", job_id=_JOB),
+        _operation(set_prices, "job_ids", hints="writes", job_ids=_JOBS, price_cents=_CENTS),
+        _operation(add_job, "job_id", hints="writes", person_id=_PERSON),
+        _operation(remove_job, "job_id", hints="destroys", job_id=_JOB),
         UNDO,
     )
 }

@@ -1,5 +1,7 @@
 """Taking back, and what somebody else does meanwhile."""
 
+import dataclasses
+import gc
 import json
 import math
 import sqlite3
@@ -12,8 +14,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agent_gym.core import ToolCall
+from agent_gym.envs.tool_task import ToolTask
+from agent_gym.envs.worlds import WORLDS
 from agent_gym.errors import ConfigurationError
-from agent_gym.world import UNDO, World, WorldKind, WorldSession, WorldTaskSet, carry_out
+from agent_gym.world import UNDO, Script, World, WorldKind, WorldSession, WorldTaskSet, carry_out
+from tests.world import shelf as module
 from tests.world.shelf import ANA, BEN, OPERATIONS, SCHEMA, build, shelf
 
 BASE = build(3)
@@ -180,3 +185,42 @@ def test_what_somebody_else_changed_since_is_not_taken_back() -> None:
 def test_a_draft_that_does_not_fit_is_an_error_that_names_the_task(fields: dict[str, Any], message: str) -> None:
     with pytest.raises(ConfigurationError, match=message):
         WorldTaskSet([shelf(**fields)]).get("shelf/job/train/0")
+
+
+def _script() -> Script:
+    yield ToolCall("ask", {"question": "Are you sure?"})
+    yield READ
+    yield ToolCall("set_prices", {"job_ids": ["J1"], "price_cents": 5})
+    yield TAKE_BACK
+    yield CANCEL
+    yield ToolCall("finish")
+
+
+def test_a_careful_oracle_asks_and_takes_back_whatever_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    where = {"table": "jobs", "where": {"job_id": "J1"}}
+    drawn = shelf(
+        rows=[{**where, "values": {"status": "cancelled", "price_cents": 1_000}}],
+        allowed=[{**where, "columns": ["status"]}],
+        look_first=[{"tool": "ask", "arguments": {"intent": "confirm"}}],
+        answers={"confirm": {"answer": "Yes."}},
+    )
+    verified_by = dict.fromkeys(("cancel_job", "set_prices", "undo"), "get_job")
+    families = {"job": dataclasses.replace(drawn.families["job"], max_steps=90)}
+    kind = dataclasses.replace(drawn, oracle=lambda _: _script(), verified_by=verified_by, families=families)
+    monkeypatch.setattr(module, "SHELF", kind)
+    monkeypatch.setitem(WORLDS, "shelf", "tests.world.shelf:SHELF")
+    env = ToolTask(worlds=["shelf"], faults=0.5, retries="agent")
+    faults: set[str] = set()
+    for seed in range(12):
+        observations, over = [env.reset(seed=seed)[0]], False
+        while not over:
+            observation, _, terminated, truncated, info = env.step(env.careful_oracle(observations))
+            observations.append(observation)
+            over = terminated or truncated
+            faults |= {attempt.fault for attempt in env.last_record.attempts if attempt.call.name == "undo"}
+        assert info["ending"] == "success", observations[-1]["text"]
+        assert env.last_record.useless_questions == 0
+    assert len(faults) > 3
+    env.close()
+    env.clear_caches()
+    gc.collect()
