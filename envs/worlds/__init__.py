@@ -25,7 +25,7 @@ def load_worlds(names: object, *, scripts: bool = False, counterpart: object = N
         counterpart: Import string of a function that reads questions in the counterpart's place (see `Counterpart`), or None.
 
     Raises:
-        ConfigurationError: There is none of that name, or it needs such a browser.
+        ConfigurationError: There is none of that name, or it needs such a browser, or the import string names no function.
     """
     if isinstance(names, str) or not (names is None or isinstance(names, list | tuple)):
         raise ConfigurationError(f"worlds must be a list of names, got {names!r}")

@@ -37,7 +37,7 @@ calls = st.one_of(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(st.lists(calls, max_size=12))
 def test_undo_goes_back_through_the_changes_one_by_one(plan: list[tuple[str, dict[str, Any]]]) -> None:
     world = World(SCHEMA, BASE)
