@@ -16,25 +16,18 @@ from agent_gym.browser.page import Blocked, NoSuchElement
 from agent_gym.errors import InfrastructureError
 
 if TYPE_CHECKING:
-    from playwright.async_api import Dialog, Page
+    from playwright.async_api import Dialog, Page, Request
 
 __all__ = ["Episode"]
 
 _ROUNDS = 40
 """How often a page is looked at again, since something has begun meanwhile."""
 _LATE_S = 2.0
-"""How long it may take until the browser tells that a tab was closed."""
+"""How long what the browser tells of a tab or a request may come after what it was told for."""
+_HEARD = ("fetch", "image", "script", "stylesheet", "xhr")
+"""What a page asks for and does something with: it is waited for from when the page asks until the page has it."""
 _TICK_MS = 500
 """What the page's clock advances by with every action."""
-_RANDOM = """{
-  let state = %d;
-  Math.random = () => {
-    let t = state += 0x6d2b79f5;
-    t = Math.imul(t ^ t >>> 15, t | 1);
-    t ^= t + Math.imul(t ^ t >>> 7, t | 61);
-    return ((t ^ t >>> 14) >>> 0) / 4294967296;
-  };
-}"""
 
 
 class Episode:
@@ -50,6 +43,7 @@ class Episode:
         active: Which of them is shown.
         hands: What points, presses and types in the tab that is shown.
         dialog: The dialog that is open, which stops its page; None if there is none.
+        passed: Milliseconds that the clock of its pages has advanced by.
     """
 
     def __init__(self, host: Host, place: Place, hand: Callable[[Mapping[str, Any]], None]) -> None:
@@ -57,6 +51,7 @@ class Episode:
         self.active = 0
         self.hands = Hands(lambda: self.tab, host.viewport, place)
         self.dialog: Dialog | None = None
+        self.passed = 0
         self._host = host
         self._place = place
         self._hand = hand
@@ -66,17 +61,15 @@ class Episode:
         self._held: asyncio.Future[Any] | None = None  # what the dialog keeps from ending
         place.take = self._take
         place.context.on("page", self._opens)
+        place.context.on("request", self._asks_for)
+        place.context.on("requestfinished", self._has)
+        place.context.on("requestfailed", self._has)
         self._watch(place.tab)
 
     @property
     def tab(self) -> Tab:
         """The tab that is shown."""
         return self.tabs[self.active]
-
-    async def begin(self, seed: int, url: str) -> dict[str, Any]:
-        """Seeds chance in pages, opens the first, and reads it."""
-        await self._place.context.add_init_script(_RANDOM % seed)
-        return await self.act(self.goto(url))
 
     # --- What the browser tells ---
 
@@ -92,6 +85,16 @@ class Episode:
         finally:
             self._activity.pending -= 1
             self._activity.changed.set()
+
+    def _asks_for(self, request: "Request") -> None:
+        if request.resource_type in _HEARD:
+            self._activity.asked.add(request)
+            self._host.loop.call_later(_LATE_S, self._has, request)  # in case its page is gone
+        self._activity.begin()
+
+    def _has(self, request: "Request") -> None:
+        self._activity.asked.discard(request)
+        self._activity.changed.set()
 
     def _opens(self, page: "Page") -> None:
         if len(self.tabs) + self._coming >= MAX_TABS:
@@ -161,16 +164,31 @@ class Episode:
         except Left:
             raise NoSuchElement("stale: the page was left") from None
         await self._rest("frame")
-        if self.dialog is None:
-            with suppress(Closed):
-                await self._unless_dialog(self.tab.page.clock.run_for(_TICK_MS))
-        told: dict[str, Any] = {"page": await self._rest("look"), "dialog": None}
+        told: dict[str, Any] = {"page": await self._pass() or await self._rest("watch"), "dialog": None}
         if told["page"] is not None:
             told["page"]["world"] = self.tab.world
             self._place.clipboard = told["page"].pop("clipboard") or self._place.clipboard
         elif self.dialog is not None:
             told["dialog"] = {"type": self.dialog.type, "message": self.dialog.message, "value": self.dialog.default_value}
         return {**told, "main": self.tab.main, "tabs": {tab.main: tab.page.url for tab in self.tabs}}
+
+    async def _pass(self) -> dict[str, Any] | None:
+        """Lets time pass and reads what is shown; None if something was due, or has begun: it must be read anew."""
+        if self.dialog is not None:
+            return None
+        self.passed += _TICK_MS
+        begun = self._activity.begun
+        try:
+            told = await self._unless_dialog(self._passing(self.tab))
+        except Left:
+            return None
+        if told is None or begun != self._activity.begun or self._busy() or not told["complete"]:
+            return None
+        return dict(told)
+
+    async def _passing(self, shown: Tab) -> dict[str, Any] | None:
+        *due, read = await asyncio.gather(*(tab.tick(_TICK_MS) for tab in self.tabs), shown.call("look"))
+        return None if any(due) else read
 
     async def _ended(self, tab: Tab) -> bool:
         """Whether a tab was closed by what was done in it, which the browser may tell a little later."""
@@ -239,7 +257,8 @@ class Episode:
     def _busy(self) -> bool:
         known = {frame for tab in self.tabs for frame in tab.frames}
         self._activity.opening -= known
-        return self._activity.pending > 0 or bool(self._activity.opening) or any(tab.loading for tab in self.tabs)
+        activity = self._activity
+        return activity.pending > 0 or bool(activity.asked or activity.opening) or any(tab.loading for tab in self.tabs)
 
     async def _blank(self) -> Tab:
         self._place.context.remove_listener("page", self._opens)

@@ -15,6 +15,7 @@ import threading
 from collections.abc import Callable, Coroutine, Mapping
 from concurrent.futures import Future
 from contextlib import suppress
+from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -48,10 +49,13 @@ _ARGUMENTS = (
     "--proxy-bypass-list=<-loopback>",
     "--force-webrtc-ip-handling-policy=disable_non_proxied_udp",
 )
-_NOW = 1_767_225_600.0  # 2026-01-01T00:00Z
-"""What every page's clock begins with, in seconds."""
+_CLOCK = files(__package__).joinpath("clock.js").read_text("utf-8")
 _START_S = 60.0
 _END_S = 5.0
+_IDLE_S = 0.02
+"""When nobody has wanted anything for so long, old contexts are closed and the next one is made."""
+_MOST_LEFT = 2
+"""Contexts that wait to be closed."""
 
 _T = TypeVar("_T")
 
@@ -103,6 +107,9 @@ class Host:
         self._requests: CDPSession | None = None
         self._places: dict[str, Place] = {}
         self._ready: asyncio.Task[Place] | None = None
+        self._left: list[Place] = []  # to be closed
+        self._wanted: set[Future[Any]] = set()  # what somebody waits for
+        self._idle: asyncio.TimerHandle | None = None
         self._tasks: set[asyncio.Task[Any]] = set()
         self._thread = threading.Thread(target=self._serve, name="agent-gym-chromium", daemon=True)
         self._thread.start()
@@ -123,7 +130,29 @@ class Host:
 
     def submit(self, work: Coroutine[Any, Any, _T]) -> "Future[_T]":
         """Starts work on the browser's thread, from any other."""
-        return asyncio.run_coroutine_threadsafe(work, self.loop)
+        future = asyncio.run_coroutine_threadsafe(work, self.loop)
+        self._wanted.add(future)
+        future.add_done_callback(self._got)
+        return future
+
+    def _got(self, future: "Future[Any]") -> None:
+        self._wanted.discard(future)
+        with suppress(RuntimeError):  # the thread has ended
+            self.loop.call_soon_threadsafe(self._rest)
+
+    def _rest(self) -> None:
+        if self._idle is not None:
+            self._idle.cancel()
+        self._idle = self.loop.call_later(_IDLE_S, self._tidy)
+
+    def _tidy(self) -> None:
+        if self._wanted or self._browser is None:
+            return
+        while self._left:
+            self.spawn(self._close(self._left.pop()))
+        if self._ready is None:
+            self._ready = self.loop.create_task(self._make())
+            self._ready.add_done_callback(lambda task: task.cancelled() or task.exception())
 
     def spawn(self, work: Coroutine[Any, Any, Any]) -> None:
         """Starts work that nobody waits for, on the browser's thread."""
@@ -153,23 +182,18 @@ class Host:
     # --- The browser ---
 
     async def place(self) -> Place:
-        """A new context; the next one is made ready behind it.
+        """A new context, made ready when there was time.
 
         Raises:
             InfrastructureError: The browser does not start.
             MissingExtra: Playwright is not installed.
         """
         ready, self._ready = self._ready, None
-        made: Place | None = None
         if ready is not None and self._browser is not None and self._browser.is_connected():
-            made = await ready if ready.done() and ready.exception() is None else None
-            if made is None:
-                ready.cancel()
-        if made is None:
-            made = await self._make()
-        self._ready = self.loop.create_task(self._make())
-        self._ready.add_done_callback(lambda task: task.cancelled() or task.exception())
-        return made
+            await asyncio.wait((ready,))
+            if not ready.cancelled() and ready.exception() is None and ready.result().tag in self._places:
+                return ready.result()
+        return await self._make()
 
     async def _make(self) -> Place:
         await self._start()
@@ -188,17 +212,22 @@ class Host:
             timezone_id="UTC",
             viewport={"width": width, "height": height},
         )
-        await context.clock.install(time=_NOW)
-        await context.clock.pause_at(_NOW)
+        await context.add_init_script(_CLOCK)
         activity = Activity()
         tab = await Tab.attach(await context.new_page(), activity)
         told = await tab.session.send("Target.getTargetInfo")
         place = self._places[tag] = Place(tag, told["targetInfo"]["browserContextId"], context, activity, tab)
         return place
 
-    async def leave(self, place: Place) -> None:
-        """Closes a context; if that takes too long, the browser and all that is in it, which the next `place` starts anew."""
+    async def leave(self, place: Place, at_once: bool = False) -> None:
+        """Gives a context up; it is closed at once, or when there is time for it or too many wait for that."""
         self._places.pop(place.tag, None)
+        self._left.append(place)
+        if at_once or len(self._left) > _MOST_LEFT:
+            await self._close(self._left.pop(-1 if at_once else 0))
+
+    async def _close(self, place: Place) -> None:
+        """Closes a context; if that takes too long, the browser and all that is in it, which the next `place` starts anew."""
         with suppress(_error()):  # it is gone with its browser
             try:
                 await asyncio.wait_for(place.context.close(), _END_S)
@@ -208,7 +237,9 @@ class Host:
     async def kill(self) -> None:
         """Ends the browser, and every episode in it with an `InfrastructureError`."""
         browser, self._browser = self._browser, None
+        self._ready = None
         if browser is not None:
+            self._places.clear()
             try:
                 await asyncio.wait_for(browser.close(), _END_S)
             except TimeoutError:
@@ -219,6 +250,7 @@ class Host:
             if self._browser is not None and self._browser.is_connected():
                 return
             self._places.clear()
+            self._left.clear()
             try:
                 from playwright.async_api import Error, async_playwright
             except ImportError:

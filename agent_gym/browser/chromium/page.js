@@ -270,9 +270,11 @@ globalThis.agent ??= (() => {
     return changed(e);
   }
 
-  // After one frame and whatever was due before it.
-  const frame = () => new Promise(done => requestAnimationFrame(() => setTimeout(() => done({complete: document.readyState === "complete"}))));
-  const look = async () => ({...await frame(), ...read()});
+  // After whatever was due, and one frame.
+  const frame = () => new Promise(done => setTimeout(() => requestAnimationFrame(() => setTimeout(() => done(whole())))));
+  const whole = () => ({complete: document.readyState === "complete"});
+  const look = () => ({...whole(), ...read()});
+  const watch = async () => ({...await frame(), ...read()});
 
   // The box of each element that can be seen in the window, and whether something is over its middle.
   function boxes() {
@@ -310,5 +312,5 @@ globalThis.agent ??= (() => {
     };
   }
 
-  return {look, point, press, focus, assign, select, upload, boxes, frame, probes, offer, clipboard};
+  return {look, watch, point, press, focus, assign, select, upload, boxes, frame, probes, offer, clipboard};
 })();

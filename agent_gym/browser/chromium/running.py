@@ -68,6 +68,7 @@ class BrowserPage(Page):
         self._files = dict(files or {})
         if odd := [name for name in self._files if not name.isprintable()]:
             raise ValueError(f"names of files must be printable, got {odd[0]!r}")
+        self._seed = seed
         self._deadline_s = deadline_s
         self._ids = Ids(self._site)
         self._mirrors: dict[str, Mirror] = {}
@@ -84,7 +85,7 @@ class BrowserPage(Page):
         try:
             self._episode = self._wait(self._open(self._place))
             url = self._site.resolve(BLANK, start)
-            self._finish(self._wait(self._episode.begin(seed, url)))
+            self._finish(self._wait(self._episode.act(self._episode.goto(url))))
         except BaseException:
             self.close()
             raise
@@ -159,10 +160,7 @@ class BrowserPage(Page):
 
     def close(self) -> None:
         """Frees everything. Closing twice is fine."""
-        place, self._place = self._place, None
-        if place is not None:
-            self._host.submit(self._host.leave(place))
-        self._snapshot = None
+        self._leave()
 
     # --- Inside ---
 
@@ -174,6 +172,12 @@ class BrowserPage(Page):
 
     def _mirror_of(self, main: str) -> Mirror:
         return self._mirrors.setdefault(main, Mirror())
+
+    def _leave(self, at_once: bool = False) -> None:
+        place, self._place = self._place, None
+        if place is not None:
+            self._host.submit(self._host.leave(place, at_once))
+        self._snapshot = None
 
     def begin(self) -> None:
         """Begins an action."""
@@ -255,7 +259,7 @@ class BrowserPage(Page):
                 try:
                     event = self._jobs.get(timeout=max(0.0, deadline - time.monotonic()))
                 except queue.Empty:
-                    self.close()
+                    self._leave(at_once=True)
                     raise InfrastructureError(f"the browser did not come to an end in {self._deadline_s:g} s") from None
                 if self._interrupted:
                     raise Interrupted("interrupted before the page had come")
@@ -276,6 +280,7 @@ class BrowserPage(Page):
         """Answers a request of the browser's."""
         answer = None
         try:
+            self._server.clock = f"{self._seed} {self._episode.passed}"
             answer = self._server.answer(event)
         finally:
             self._host.submit(self._episode.respond(event, answer))

@@ -53,6 +53,7 @@ class Server:
         status: The status of the last page that was.
         save_as: Set by an action that saves what it leads to: the file name, maybe empty.
         traversing: Whether pages are asked for by going back or forward, which sends nothing twice.
+        clock: What the clock and the chance of a page begin with.
     """
 
     def __init__(self, app: "WSGIApplication", site: Site) -> None:
@@ -61,6 +62,7 @@ class Server:
         self.status: dict[str, int] = {}
         self.save_as: str | None = None
         self.traversing = False
+        self.clock = ""
         self._app = app
         self._site = site
         self._hops: dict[str, int] = {}  # of redirects, by the request they go on as
@@ -147,4 +149,5 @@ class Server:
             return _STAY
         dropped = ("content-type", "content-length", "content-encoding", "content-disposition")
         kept = tuple((name, value) for name, value in answer.headers if name.lower() not in dropped)
-        return Answer(answer.status, (*kept, ("Content-Type", _HTML)), markup)
+        told = (("Content-Type", _HTML), ("Server-Timing", f'agent-gym;desc="{self.clock}"'))
+        return Answer(answer.status, (*kept, *told), markup)

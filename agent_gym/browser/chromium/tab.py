@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING, Any
 from agent_gym.errors import InfrastructureError
 
 if TYPE_CHECKING:
-    from playwright.async_api import CDPSession, Page
+    from playwright.async_api import CDPSession, Page, Request
 
 __all__ = ["Activity", "Closed", "Left", "Tab"]
 
 _WORLD = "agent-gym"
+_CLOCK = 'globalThis[Symbol.for("agent-gym")]'
+"""Of the page; see clock.js."""
 _GONE = ("navigated", "destroyed", "Cannot find context", "uniqueContextId not found")
 _SOURCE = files(__package__).joinpath("page.js").read_text("utf-8")
 
@@ -32,6 +34,7 @@ class Activity:
     Attributes:
         begun: How many things have begun so far.
         pending: Requests that are not answered yet.
+        asked: Requests that a page has made and whose answers it has not got yet.
         opening: Main frames of tabs that will open.
         changed: Set whenever something begins or ends.
         crashed: Set when a tab's process has died.
@@ -40,6 +43,7 @@ class Activity:
     def __init__(self) -> None:
         self.begun = 0
         self.pending = 0
+        self.asked: set[Request] = set()
         self.opening: set[str] = set()
         self.changed = asyncio.Event()
         self.crashed = asyncio.Event()
@@ -59,6 +63,7 @@ class Tab:
         main: The id of its main frame.
         activity: What it tells of what begins and ends.
         world: The id of the script's world in the document that is shown; None between two documents.
+        outer: The id of the page's own world there.
         loading: The frames that load.
         frames: The frames it has or had.
     """
@@ -69,6 +74,7 @@ class Tab:
         self.main = ""
         self.activity = activity
         self.world: str | None = None
+        self.outer: str | None = None
         self.loading: set[str] = set()
         self.frames: set[str] = set()
 
@@ -87,7 +93,7 @@ class Tab:
         session.on("Page.navigatedWithinDocument", lambda _: activity.begin())
         session.on("Runtime.executionContextCreated", tab._enters)
         session.on("Runtime.executionContextDestroyed", tab._leaves)
-        session.on("Runtime.executionContextsCleared", lambda _: tab._leaves({"executionContextUniqueId": tab.world}))
+        session.on("Runtime.executionContextsCleared", tab._clears)
         page.on("crash", tab._crashes)
         script = {"source": _SOURCE, "worldName": _WORLD, "runImmediately": True}
         await asyncio.gather(
@@ -112,13 +118,22 @@ class Tab:
 
     def _enters(self, event: Mapping[str, Any]) -> None:
         context = event["context"]
-        if context["name"] == _WORLD and context["auxData"]["frameId"] == self.main:
+        if context["auxData"]["frameId"] != self.main:
+            return
+        if context["auxData"]["isDefault"]:
+            self.outer = context["uniqueId"]
+        elif context["name"] == _WORLD:
             self.world = context["uniqueId"]
             self.activity.changed.set()
 
     def _leaves(self, event: Mapping[str, Any]) -> None:
         if event.get("executionContextUniqueId") == self.world:
             self.world = None
+        if event.get("executionContextUniqueId") == self.outer:
+            self.outer = None
+
+    def _clears(self, _: object) -> None:
+        self.world = self.outer = None
 
     def _crashes(self, _: object) -> None:
         self.activity.crashed.set()
@@ -130,13 +145,24 @@ class Tab:
             Left: The document was left meanwhile.
             InfrastructureError: The script failed.
         """
-        from playwright.async_api import Error
-
         while self.world is None:
             self.activity.changed.clear()
             await self.activity.changed.wait()
-        expression = f"agent.{function}({', '.join(map(json.dumps, arguments))})"
-        asked = {"expression": expression, "uniqueContextId": self.world, "awaitPromise": True, "returnByValue": True}
+        return await self._evaluate(f"agent.{function}({', '.join(map(json.dumps, arguments))})", self.world)
+
+    async def tick(self, time: int) -> int:
+        """Lets the page's clock go on by some milliseconds; gives how many things were due.
+
+        Raises:
+            Left: The document was left meanwhile.
+        """
+        told: int = await self._evaluate(f"{_CLOCK}?.pass({time}) ?? 0", self.outer) if self.outer is not None else 0
+        return told
+
+    async def _evaluate(self, expression: str, world: str) -> Any:
+        from playwright.async_api import Error
+
+        asked = {"expression": expression, "uniqueContextId": world, "awaitPromise": True, "returnByValue": True}
         try:
             told = await self.session.send("Runtime.evaluate", asked)
         except Error as error:
