@@ -1,14 +1,77 @@
 """Workspace: an office with mail, calendars, contacts and documents, and the rules its assistants must keep to."""
 
+from functools import lru_cache
 from pathlib import Path
 
 from agent_gym.envs.worlds.workspace.clock import START
+from agent_gym.envs.worlds.workspace.counterpart import COLLEAGUE
+from agent_gym.envs.worlds.workspace.families import (
+    answer,
+    book,
+    clean_up,
+    double_booking,
+    forward,
+    look_up,
+    meeting_facts,
+    new_number,
+    not_mine,
+    old_mail,
+    probe,
+    project,
+    refuse,
+    rename,
+    reschedule,
+    restore,
+    save_attachment,
+    share,
+    which_one,
+)
 from agent_gym.envs.worlds.workspace.generate import rows
-from agent_gym.world import Base, Schema, World
+from agent_gym.envs.worlds.workspace.operations import OPERATIONS
+from agent_gym.envs.worlds.workspace.rules import RULES
+from agent_gym.world import Base, Schema, Script, World, WorldKind
 
-__all__ = ["SCHEMA", "build"]
+__all__ = ["SCHEMA", "WORKSPACE", "build", "read_goal"]
 
 _HERE = Path(__file__).parent
+_REQUESTS = (
+    *refuse.REQUESTS,
+    book.EITHER,
+    look_up.REQUEST,
+    meeting_facts.REQUEST,
+    new_number.REQUEST,
+    not_mine.MINE,
+    not_mine.THEIRS,
+    old_mail.REQUEST,
+    probe.REQUEST,
+    project.REQUEST,
+    restore.REQUEST,
+    save_attachment.REQUEST,
+    which_one.REQUEST,
+    which_one.SOMEWHERE,
+    answer.REQUEST,
+)
+_FAMILIES = (
+    look_up.FAMILY,
+    meeting_facts.FAMILY,
+    new_number.FAMILY,
+    save_attachment.FAMILY,
+    rename.FAMILY,
+    share.FAMILY,
+    book.FAMILY,
+    refuse.FAMILY,
+    which_one.FAMILY,
+    not_mine.FAMILY,
+    clean_up.FAMILY,
+    reschedule.FAMILY,
+    double_booking.FAMILY,
+    probe.FAMILY,
+    project.FAMILY,
+    old_mail.FAMILY,
+    forward.FAMILY,
+    restore.FAMILY,
+    answer.FAMILY,
+)
 
 SCHEMA = Schema.parse((_HERE / "schema.sql").read_text(encoding="utf-8"))
 """The tables."""
@@ -17,3 +80,71 @@ SCHEMA = Schema.parse((_HERE / "schema.sql").read_text(encoding="utf-8"))
 def build(seed: int) -> Base:
     """Builds a base database from nothing."""
     return World.build(SCHEMA, seed, START, lambda ids: rows(ids, seed))
+
+
+@lru_cache(maxsize=4_096)
+def read_goal(goal: str) -> tuple[str, dict[str, str]] | None:
+    """The request that a goal's words make, and its slots; None for words that no phrasebook has."""
+    for request in _REQUESTS:
+        if (slots := request.book.read(goal)) is not None:
+            return request.name, slots
+    return None
+
+
+def _oracle(goal: str) -> Script | None:
+    found = read_goal(goal)
+    return None if found is None else _BY_NAME[found[0]].oracle(found[1])
+
+
+_BY_NAME = {request.name: request for request in _REQUESTS}
+_OWNERS = {
+    "people": "SELECT person_id FROM people WHERE person_id = ?",
+    "folders": "SELECT person_id FROM folders WHERE folder_id = ?",
+    "threads": "SELECT person_id FROM threads WHERE thread_id = ?",
+    "attachments": "SELECT person_id FROM attachments JOIN threads USING (thread_id) WHERE attachment_id = ?",
+}
+"""Whose a row is. Documents and meetings are not listed: several people share them, and what each may do is a matter of rules."""
+
+
+def _owner(world: World, table: str, key: str) -> str | None:
+    found = world.query(_OWNERS[table], (key,)) if table in _OWNERS else []
+    return found[0]["person_id"] if found else None
+
+
+WORKSPACE = WorldKind(
+    name="workspace",
+    schema=SCHEMA,
+    build=build,
+    operations=OPERATIONS,
+    rules=(_HERE / "policy.md").read_text(encoding="utf-8").strip(),
+    reasons=tuple(RULES),
+    families={family.name: family for family in _FAMILIES},
+    tasks={"train": 2_000, "validation": 100, "test": 200, "synonyms": 100, "transfer": 200},
+    bases={"train": 12, "validation": 4, "test": 6, "synonyms": 4, "transfer": 4},
+    oracle=_oracle,
+    verified_by={
+        "reply_mail": "get_thread",
+        "forward_mail": "get_thread",
+        "move_mail": "get_thread",
+        "delete_mail": "get_thread",
+        "save_attachment": "list_attachments",
+        "share_document": "list_shares",
+        "share_outside": "list_shares",
+        "unshare": "list_shares",
+        "set_link": "get_document",
+        "rename_document": "get_document",
+        "move_document": "get_document",
+        "restore_version": "get_document",
+        "update_contact": "get_contact",
+        "create_event": "list_events",
+        "move_occurrence": "get_event",
+        "move_series": "get_event",
+        "cancel_occurrence": "get_event",
+        "cancel_series": "get_event",
+        "answer_invitation": "get_event",
+        "book_room": "get_event",
+    },
+    counterpart=COLLEAGUE,
+    owner=_owner,
+)
+"""The workspace world."""

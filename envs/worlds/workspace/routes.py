@@ -4,7 +4,7 @@ from collections.abc import Generator, Mapping, Sequence
 from typing import Any
 
 from agent_gym.core import ToolCall
-from agent_gym.envs.worlds.workspace.catalogue import COMPANIES, MAIL_FOLDERS, TEAMS
+from agent_gym.envs.worlds.workspace.catalogue import COMPANIES, FOLDERS, MAIL_FOLDERS, TEAMS
 from agent_gym.envs.worlds.workspace.tools import PATTERNS
 from agent_gym.world import Phrasebook, Result, Route, World
 
@@ -38,6 +38,9 @@ _SLOTS = {
     "colleague": _PERSON,
     "their_team": _one_of(*TEAMS),
     "contact": _PERSON,
+    "sender": _PERSON,
+    "their_email": r"\S+@\S+\.example",
+    "folder": _one_of(*FOLDERS),
     "company": _one_of(*COMPANIES),
     "day": r"\d{4}-\d{2}-\d{2}",
     "starts": _TIME,

@@ -8,7 +8,7 @@ from agent_gym.envs.worlds.workspace.operations.people import hours
 from agent_gym.envs.worlds.workspace.operations.steps import Record, done
 from agent_gym.world import Conflict, World
 
-__all__ = ["CALENDAR"]
+__all__ = ["CALENDAR", "accepted_by", "bookings", "overlapping", "to_come"]
 
 _LENGTH = 30
 """Minutes of a meeting that is booked here."""
@@ -58,7 +58,7 @@ def get_event(world: World, event_id: str) -> Record:
         "time_zone": event["time_zone"],
         "repeats": event["repeats"],
         "room": "none" if event["room_id"] is None else world.get("rooms", event["room_id"])["room"],
-        "dates": [wall(one["starts_at"], event["time_zone"]) for one in _to_come(world, event_id)],
+        "dates": [wall(one["starts_at"], event["time_zone"]) for one in to_come(world, event_id)],
         "attendees": _attendees(world, event_id),
     }
 
@@ -66,11 +66,11 @@ def get_event(world: World, event_id: str) -> Record:
 def find_free_time(world: World, person_id: str, colleague_id: str, day: str) -> Record:
     me, other = world.get("people", person_id), world.get("people", colleague_id)
     _bounds(day, me["time_zone"])
-    bookings = _bookings(world, [person_id, colleague_id])
+    taken = bookings(world, [person_id, colleague_id])
     free = []
     for hour in range(me["opens"], me["closes"]):
         start = to_utc(f"{day} {hour:02d}:00", me["time_zone"])
-        if start < world.clock or not _at_work(me, start) or _overlapping(bookings, [start], _LENGTH):
+        if start < world.clock or not _at_work(me, start) or overlapping(taken, [start], _LENGTH):
             continue
         theirs = wall(start, other["time_zone"])
         shown = "within working hours" if _at_work(other, start) else f"outside working hours, they are {hours(other)}"
@@ -80,8 +80,8 @@ def find_free_time(world: World, person_id: str, colleague_id: str, day: str) ->
 
 def find_rooms(world: World, event_id: str) -> Record:
     event = world.get("events", event_id)
-    times = [one["starts_at"] for one in _to_come(world, event_id)]
-    taken = {one.who for one in _overlapping(_rooms_taken(world), times, event["minutes"]) if one.event_id != event_id}
+    times = [one["starts_at"] for one in to_come(world, event_id)]
+    taken = {one.who for one in overlapping(_rooms_taken(world), times, event["minutes"]) if one.event_id != event_id}
     rooms = world.query(
         "SELECT * FROM rooms WHERE seats >= ? AND room_id IS NOT ? ORDER BY seats", (_seats(world, event_id), event["room_id"])
     )
@@ -97,7 +97,7 @@ def create_event(world: World, person_id: str, colleague_id: str, starts: str, t
     if person_id == colleague_id:
         raise Conflict("a meeting needs two people")
     at = _future(world, starts, me["time_zone"])
-    _check_free(_bookings(world, [person_id, colleague_id]), [at], _LENGTH)
+    _check_free(bookings(world, [person_id, colleague_id]), [at], _LENGTH)
     event_id = world.new_id("EV")
     world.insert(
         "events",
@@ -123,8 +123,8 @@ def move_occurrence(world: World, occurrence_id: str, starts: str) -> Record:
     at = _future(world, starts, event["time_zone"])
     if at == date["starts_at"]:
         raise Conflict(f"date {occurrence_id} is at {starts} already")
-    people = [one["person_id"] for one in _accepted(world, event["event_id"])]
-    taken = [one for one in _bookings(world, people, event["room_id"]) if one.occurrence_id != occurrence_id]
+    people = [one["person_id"] for one in accepted_by(world, event["event_id"])]
+    taken = [one for one in bookings(world, people, event["room_id"]) if one.occurrence_id != occurrence_id]
     _check_free(taken, [at], event["minutes"])
     world.update("occurrences", occurrence_id, starts_at=at)
     done(world, "move_occurrence", occurrence_id)
@@ -138,11 +138,11 @@ def move_series(world: World, event_id: str, starts: str) -> Record:
     if not gap:
         raise Conflict(f"meeting {event_id} is at {starts} already")
     times = [shifted(date["starts_at"], zone, gap) for date in dates]
-    accepted = _accepted(world, event_id)
-    taken = _bookings(world, [one["person_id"] for one in accepted], event["room_id"])
+    accepted = accepted_by(world, event_id)
+    taken = bookings(world, [one["person_id"] for one in accepted], event["room_id"])
     taken = [one for one in taken if one.event_id != event_id]
     _check_free([one for one in taken if one.who in (event["person_id"], event["room_id"])], times, event["minutes"])
-    absent = {one.who for one in _overlapping(taken, times, event["minutes"])}
+    absent = {one.who for one in overlapping(taken, times, event["minutes"])}
     for one in accepted:
         if one["person_id"] in absent:
             world.update("attendees", one["attendee_id"], answer="declined")
@@ -179,8 +179,8 @@ def answer_invitation(world: World, event_id: str, person_id: str, answer: str) 
     if invited[0]["answer"] == answer:
         raise Conflict(f"{person_id} has {answer} meeting {event_id} already")
     if answer == "accepted":
-        times = [one["starts_at"] for one in _to_come(world, event_id)]
-        _check_free(_bookings(world, [person_id]), times, event["minutes"])
+        times = [one["starts_at"] for one in to_come(world, event_id)]
+        _check_free(bookings(world, [person_id]), times, event["minutes"])
     world.update("attendees", invited[0]["attendee_id"], answer=answer)
     done(world, "answer_invitation", event_id)
     return {"event_id": event_id, "answer": answer}
@@ -193,7 +193,7 @@ def book_room(world: World, event_id: str, room_id: str) -> Record:
         raise Conflict(f"meeting {event_id} is in room {room_id} already")
     if room["seats"] < _seats(world, event_id):
         raise Conflict(f"room {room_id} has {room['seats']} seats, {_seats(world, event_id)} are needed")
-    times = [one["starts_at"] for one in _to_come(world, event_id)]
+    times = [one["starts_at"] for one in to_come(world, event_id)]
     _check_free([one for one in _rooms_taken(world) if one.who == room_id], times, event["minutes"])
     world.update("events", event_id, room_id=room_id)
     done(world, "book_room", event_id)
@@ -229,14 +229,14 @@ def _weekday(day: str) -> int:
     return (to_utc(f"{day} 12:00", "UTC") // 86_400 + 3) % 7
 
 
-def _to_come(world: World, event_id: str) -> list[Record]:
+def to_come(world: World, event_id: str) -> list[Record]:
     """The dates of a meeting that are on and not over, in order."""
     sql = "SELECT * FROM occurrences WHERE event_id = ? AND state = 'on' AND starts_at >= ? ORDER BY starts_at"
     return world.query(sql, (event_id, world.clock))
 
 
 def _upcoming(world: World, event_id: str) -> list[Record]:
-    dates = _to_come(world, event_id)
+    dates = to_come(world, event_id)
     if not dates:
         raise Conflict(f"meeting {event_id} has no dates to come")
     return dates
@@ -250,7 +250,8 @@ def _date(world: World, occurrence_id: str) -> tuple[Record, Record]:
     return date, world.get("events", date["event_id"])
 
 
-def _accepted(world: World, event_id: str) -> list[Record]:
+def accepted_by(world: World, event_id: str) -> list[Record]:
+    """Who has accepted a meeting, as rows of ``attendees``."""
     return world.query("SELECT * FROM attendees WHERE event_id = ? AND answer = 'accepted' ORDER BY attendee_id", (event_id,))
 
 
@@ -264,7 +265,7 @@ def _seats(world: World, event_id: str) -> int:
     return count
 
 
-def _bookings(world: World, people: Sequence[str], room_id: str | None = None) -> list[_Booking]:
+def bookings(world: World, people: Sequence[str], room_id: str | None = None) -> list[_Booking]:
     """The dates of meetings that these people have accepted, and of those in a room."""
     rows = world.query(
         "SELECT attendees.person_id AS who, event_id, occurrence_id, occurrences.starts_at, minutes FROM attendees"
@@ -293,12 +294,13 @@ def _as_bookings(rows: Iterable[Record]) -> list[_Booking]:
     ]
 
 
-def _overlapping(bookings: Iterable[_Booking], times: Sequence[int], minutes: int) -> list[_Booking]:
+def overlapping(bookings: Iterable[_Booking], times: Sequence[int], minutes: int) -> list[_Booking]:
+    """The bookings that meetings of that length at any of these times would run into."""
     return [one for one in bookings if any(one.start < at + 60 * minutes and at < one.end for at in times)]
 
 
 def _check_free(bookings: Iterable[_Booking], times: Sequence[int], minutes: int) -> None:
-    for booking in _overlapping(bookings, times, minutes):
+    for booking in overlapping(bookings, times, minutes):
         raise Conflict(f"{booking.who} is taken by meeting {booking.event_id} then")
 
 

@@ -1,0 +1,120 @@
+"""How a task is drawn up: pick what it is about, put the records into shape, say it in words, state what will be judged."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from agent_gym.envs.worlds.workspace.routes import WORDINGS, route_steps, who
+from agent_gym.world import Draft, Phrasebook, Script, World
+
+__all__ = ["Case", "Request", "compose", "forbid", "pick", "read", "the_only"]
+
+Row = dict[str, Any]
+
+
+@dataclass(kw_only=True)
+class Case:
+    """What one task is about.
+
+    Attributes:
+        me: Who is asking.
+        slots: The request's own slots.
+        looks: What must be looked at before anything is changed, in order; the last shows what the change is about.
+        steps: How many calls the oracle makes between knowing who is asking and the closing one.
+        rows: The goal rows.
+        allowed: What may change.
+        proof: By reason to refuse, which of the looks shows it; by default the last.
+        refused_after: By reason to refuse, how many of the steps are made then.
+        about: What a rule is imposed on, and what must not be touched then: ids by kind.
+    """
+
+    me: Row
+    slots: dict[str, str]
+    looks: list[Row]
+    steps: int
+    rows: list[Row] = field(default_factory=list)
+    allowed: list[Row] = field(default_factory=list)
+    proof: Mapping[str, int] = field(default_factory=dict)
+    refused_after: Mapping[str, int] = field(default_factory=dict)
+    about: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """One kind of request.
+
+    Attributes:
+        name: The name by which rules forbid it.
+        book: Its wordings.
+        case: Draws what exactly is asked, by a route, on a world that it puts into shape for it: one where no rule forbids it, or where
+            the one of that name does, as far as what is chosen decides on that.
+        oracle: The script that solves it from the slots that were read out of the goal.
+        routes: The ways to say who is asking.
+        writes: The tools that carry it out.
+    """
+
+    name: str
+    book: Phrasebook
+    case: Callable[[World, np.random.Generator, str, str], Case]
+    oracle: Callable[[Mapping[str, str]], Script]
+    routes: Sequence[str] = ("number", "email", "team")
+    writes: Sequence[str] = ()
+
+
+def pick(rng: np.random.Generator, things: Sequence[Any]) -> Any:
+    """One of several, each as likely as the others."""
+    return things[int(rng.integers(len(things)))]
+
+
+def the_only(rows: Sequence[Row], what: str) -> Row:
+    """The one row there is. A goal that fits none or several would be ambiguous: that is a defect of the generator."""
+    if len(rows) != 1:
+        raise RuntimeError(f"{what} names {len(rows)} things; a goal must name exactly one")
+    return rows[0]
+
+
+def read(tool: str, **arguments: str) -> Row:
+    """The pattern of a call."""
+    return {"tool": tool, "arguments": arguments}
+
+
+def forbid(tools: Sequence[str], **arguments: str) -> list[Row]:
+    """Calls that must not take effect."""
+    return [read(tool, **arguments) for tool in tools]
+
+
+def compose(
+    world: World, rng: np.random.Generator, split: str, request: Request, route: str, case: Case, *, refusal: str = "", **more: Any
+) -> Draft:
+    """Puts a request into words and states what will be judged.
+
+    Args:
+        world: The world, prepared for it.
+        rng: What the wording is drawn from.
+        split: The task's split; it decides on the wordings.
+        request: What kind of request.
+        route: How it is said who is asking.
+        case: What it is about.
+        refusal: The reason for which it must be refused, or nothing.
+        more: Further fields of the draft.
+    """
+    written = request.book.write(rng, WORDINGS[split], route, {**who(route, case.me), **case.slots})
+    looks, steps = case.looks, case.steps
+    if refusal:
+        looks = looks[: case.proof.get(refusal, len(looks) - 1) + 1][-1:]
+        steps = case.refused_after.get(refusal, steps - 1)
+    milestones: list[Row] = [{"name": f"{number}_{look['tool']}", "call": look} for number, look in enumerate(looks, 1)]
+    if case.rows and not refusal:
+        milestones.append({"name": "done", "goal": True})
+    fields: dict[str, Any] = {
+        "rows": [] if refusal else case.rows,
+        "allowed": [] if refusal else case.allowed,
+        "look_first": looks,
+        "milestones": milestones,
+        "refusal": refusal,
+        "steps": steps + 1 + (0 if route == "id" else route_steps(world, route, case.me)),
+        "facts": len(looks) + 1,
+    }
+    return Draft(goal=written.text, params={"request": request.name, "route": route, "slots": written.slots}, **{**fields, **more})

@@ -1,0 +1,1 @@
+"""The families of the workspace world, one file each."""
