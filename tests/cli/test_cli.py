@@ -80,16 +80,17 @@ def test_families_and_files_choose_the_tasks(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_check_tasks_admits_what_cannot_be_gamed_and_says_so_by_exit_status(tmp_path: Path) -> None:
-    result = figures("check", "tasks", TOOL, "--seeds", "2", "--episodes", "3", cwd=tmp_path)
+    library = ["--set", 'worlds=["library"]', "--split", "transfer"]
+    result = figures("check", "tasks", TOOL, *library, "--seeds", "2", "--episodes", "3", cwd=tmp_path)
     assert result["admitted"] is True
-    assert [row["family"] for row in result["families"]] == [
-        "retail/cancel",
-        "retail/change_address",
-        "retail/exchange",
-        "retail/refuse",
-        "retail/who_is_it",
-    ]
-    assert all(row["scores"]["oracle"] == 1.0 and row["scores"]["noop"] == 0.0 for row in result["families"])
+    assert [row["family"] for row in result["families"]] == ["library/renew", "library/due"]
+    for row in result["families"]:
+        assert row["scores"]["oracle"] == 1.0
+        assert row["scores"]["noop"] == row["scores"]["finish-early"] == 0.0
+        assert row["ways"] >= 3
+    told = run("check", "tasks", TOOL, *library, "--seeds", "1", "--episodes", "1", cwd=tmp_path)
+    assert told.returncode == 0
+    assert "every family is admitted" in told.stdout
 
 
 def test_a_family_that_can_be_gamed_is_not_admitted(tmp_path: Path) -> None:
@@ -124,11 +125,15 @@ def test_bench_tools_gives_its_keys(tmp_path: Path) -> None:
         (["eval", "oracle", "AgentBase/ToolTusk-v0"], "Known: AgentBase/ToolTask-v0, AgentBase/WebTask-v0, AgentBase/CodeTask-v0"),
         (["eval", "genius", TOOL], "unknown policy 'genius'; known:"),
         (["eval", "nowhere.zip", TOOL], "there is no saved model 'nowhere.zip'"),
-        (["eval", "noop", TOOL, "--split", "holiday"], "unknown split 'holiday'; known: synonyms, test, train, validation"),
+        (["eval", "noop", TOOL, "--split", "holiday"], "unknown split 'holiday'; known: synonyms, test, train, transfer, validation"),
         (["eval", "noop", TOOL, "--tasks", "retail/cancel/test/9999"], "unknown task id 'retail/cancel/test/9999'; 'test' has tasks 0 to"),
         (["eval", "noop", TOOL, "--set", "flavour"], "--set 'flavour': write KEY=JSON"),
         (["eval", "noop", TOOL, "--set", "flavour=1"], "flavour"),
         (["bench", "luck"], "unknown benchmark 'luck'; known: gateway, "),
+        (["check", "tasks", TOOL, "--all"], "it takes no id"),
+        (["check", "tasks", "--card", "card.md"], "add --all"),
+        (["tasks", "explain"], "no episodes in"),
+        (["tasks", "explain", "x"], "no episode 'x' in"),
         (["tasks", "show", TOOL, "x"], "unknown task id 'x'; ids look like"),
         (["tasks", "list", "AgentBase/CodeTask-v0", "--set", "source=gone.jsonl"], "gone.jsonl: there is no such file"),
         (["train", TOOL, "--algo", "luck"], "unknown algo 'luck'; known: maskable-ppo, ppo"),
@@ -146,8 +151,33 @@ def test_misuse_is_one_clear_line_and_exit_status_2(arguments: list[str], says: 
 
 def test_tasks_can_be_looked_at(tmp_path: Path) -> None:
     counts = figures("tasks", "count", TOOL, cwd=tmp_path)
-    assert counts["test"] == dict.fromkeys(counts["test"], 200)
+    assert counts["test"]["retail/cancel"] == 200
+    assert counts["transfer"]["library/renew"] == 200
     shown = run("tasks", "show", TOOL, "retail/cancel/test/0", cwd=tmp_path)
     assert json.loads(shown.stdout)["id"] == "retail/cancel/test/0"
-    listed = figures("tasks", "list", TOOL, "--family", "cancel", "--limit", "2", cwd=tmp_path)
+    listed = figures("tasks", "list", TOOL, "--family", "retail/cancel", "--limit", "2", cwd=tmp_path)
     assert [task["id"] for task in listed["tasks"]] == ["retail/cancel/test/0", "retail/cancel/test/1"]
+    library = ["--set", 'worlds=["library"]', "--set", "split=transfer"]
+    solved = figures("tasks", "count", TOOL, "--ways", *library, cwd=tmp_path)["transfer"]
+    assert {name: family["tasks"] for name, family in solved.items()} == {"library/renew": 200, "library/due": 200}
+    assert all(family["ways"] >= 3 and 2 <= family["steps"] <= 9 for family in solved.values())
+
+
+def test_an_episode_is_explained(tmp_path: Path) -> None:
+    task = ["--tasks", "retail/cancel/test/0"]
+    assert run("eval", "noop", TOOL, *task, cwd=tmp_path).returncode == 0
+    found = figures("tasks", "explain", cwd=tmp_path)
+    assert (found["task_id"], found["outcome"]) == ("retail/cancel/test/0", "failure")
+    goal = next(check for check in found["checks"] if check["name"] == "goal")
+    status = next(row for row in goal["rows"] if row["column"] == "status")
+    assert (status["table"], status["expected"], status["found"]) == ("orders", "cancelled", "pending")
+    told = run("tasks", "explain", found["episode_id"], cwd=tmp_path).stdout
+    assert 'status  expected "cancelled", found "pending"' in told
+
+
+def test_eval_tells_what_the_tasks_take(tmp_path: Path) -> None:
+    library = ["--set", 'worlds=["library"]', "--split", "transfer", "--episodes", "8"]
+    result = figures("eval", "oracle", TOOL, *library, cwd=tmp_path)
+    assert {"lookup", "policy"} <= set(result["by_capability"])
+    assert all(part["success_rate"] == 1.0 and part["success_ci95"][1] == 1.0 for part in result["by_capability"].values())
+    assert "capability" in run("eval", "oracle", TOOL, *library, cwd=tmp_path).stdout
