@@ -53,6 +53,8 @@ _ORACLE_TASKS = 40
 """How many tasks of a family the oracle solves at least: enough to count its ways."""
 _SAME_TASKS = {"AgentBase/WebTask-v0": ("oracle", "finish-early")}
 """Where the tasks are those of another id, and judged by the same code, only what the door itself could spoil is played."""
+_CHANCE = ("first-candidate", "random", "heuristic")
+"""What a gallery (`agent_gym.world.WorldKind`) is not played by: it shows what a browser can do, some of it by chance."""
 _SPLITS = ("train", "transfer")
 _BATCH = 8
 
@@ -216,11 +218,13 @@ def _families(
             if exempt and lacking:
                 continue
             cheats: Iterable[str] = ()
+            apart: tuple[str, ...] = ("oracle", CHEATS)
             if isinstance(tasks, WorldTaskSet):
                 world, _, name = family.partition("/")
                 cheats = tasks.kinds[world].families[name].cheats
+                apart += _CHANCE if tasks.kinds[world].gallery else ()
             job = functools.partial(_Job, env_id, {**env_kwargs, "split": split}, family)
-            jobs = [job(policy, "", tuple(drawn)) for policy in policies if policy not in ("oracle", CHEATS)]
+            jobs = [job(policy, "", tuple(drawn)) for policy in policies if policy not in apart]
             if "oracle" in policies and not exempt:
                 jobs.insert(0, job("oracle", "", tuple(solved)))
             if CHEATS in policies:
