@@ -29,7 +29,7 @@ def _one_of(*words: str) -> str:
 
 _PERSON = r"[^\s,.;:?!]+ [^\s,.;:?!]+"
 _TIME = r"\d{4}-\d{2}-\d{2} \d{2}:\d{2}"
-_QUOTED = "[^“”]+"
+_QUOTED = "[^“”«»]+"
 _SLOTS = {
     **{kind: pattern.strip("^$") for kind, pattern in PATTERNS.items()},
     "me": _PERSON,

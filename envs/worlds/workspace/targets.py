@@ -75,9 +75,16 @@ def seen(world: World, person_id: str, title: str) -> list[Row]:
     return world.query(sql, (title, person_id))
 
 
-def a_meeting(world: World, rng: np.random.Generator, *, series: bool | None = None, guest: bool = False) -> Row:
-    """A date of a meeting, with ``day``: no other meeting of that title is in the calendar of ``who`` (its organiser or a guest) then."""
-    kind = "" if series is None else f" AND repeats {'!=' if series else '='} 'never'"
+def a_meeting(world: World, rng: np.random.Generator, *, series: bool = False, guest: bool = False) -> Row:
+    """A date of a meeting, with ``day``: no other meeting of that title is in the calendar of ``who`` (its organiser or a guest) then.
+
+    Args:
+        world: The world.
+        rng: What it is drawn from.
+        series: Take the first date of a series.
+        guest: Take one at which somebody is a guest.
+    """
+    kind = " AND repeats != 'never' AND occurrences.starts_at = events.starts_at" if series else ""
     while True:
         date = _one(
             world,

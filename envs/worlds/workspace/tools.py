@@ -51,6 +51,7 @@ _EMAIL: Schema = {
     "x-find": r"[a-z0-9._+-]+@[a-z0-9-]+(?:\.[a-z0-9-]+)+",
 }
 _QUOTED: Schema = {"type": "string", "pattern": r"^[0-9A-Za-zÀ-ž'’ :,.-]{1,80}$", "x-find": r"(?<=“)[^”]+(?=”)"}
+_NEW_TITLE: Schema = {**_QUOTED, "x-find": r"(?<=«)[^»]+(?=»)"}
 _DAY: Schema = {"type": "string", "pattern": r"^\d{4}-\d{2}-\d{2}$", "x-find": r"\d{4}-\d{2}-\d{2}"}
 _STARTS: Schema = {
     "type": "string",
@@ -311,7 +312,7 @@ _WRITES = (
     tool(
         "rename_document",
         "Gives a document another title, one that its owner has not used yet.",
-        record(document_id=_named("document_id"), title=_QUOTED),
+        record(document_id=_named("document_id"), title=_NEW_TITLE),
         record(document_id=_ids("document_id"), title=TEXT),
         writes=True,
     ),
@@ -339,7 +340,7 @@ _WRITES = (
     tool(
         "create_event",
         "Books half an hour with a colleague, who is invited. Both must be free then. The time is that of the booking person's clocks.",
-        record(person_id=_named("person_id"), colleague_id=_named("colleague_id"), starts=_STARTS, title=_QUOTED),
+        record(person_id=_named("person_id"), colleague_id=_named("colleague_id"), starts=_STARTS, title=_NEW_TITLE),
         record(event_id=_ids("event_id"), title=TEXT, at=TEXT),
         writes=True,
     ),

@@ -19,21 +19,21 @@ __all__ = ["EITHER", "FAMILY", "REQUEST", "booked", "free_times"]
 
 _FRAMES = {
     "train": (
-        "{who} Please book half an hour with {colleague} from {their_team} for {starts}, called “{title}”.",
-        "{who} I want to book {colleague}, {their_team}, for “{title}” on {starts}.",
-        "Could you book me “{title}” with {colleague} of {their_team} at {starts}? {who}",
-        "Book “{title}” with {colleague} from {their_team}: {starts}. {who}",
-        "{who} I need you to book “{title}” for {starts}, with {colleague} from {their_team}.",
-        "{who} Kindly book a meeting “{title}” with {colleague} in {their_team}, {starts}.",
+        "{who} Please book half an hour with {colleague} from {their_team} for {starts}, called «{title}».",
+        "{who} I want to book {colleague}, {their_team}, for «{title}» on {starts}.",
+        "Could you book me «{title}» with {colleague} of {their_team} at {starts}? {who}",
+        "Book «{title}» with {colleague} from {their_team}: {starts}. {who}",
+        "{who} I need you to book «{title}» for {starts}, with {colleague} from {their_team}.",
+        "{who} Kindly book a meeting «{title}» with {colleague} in {their_team}, {starts}.",
     ),
     "held_out": (
-        "{who} My request is to book “{title}” on {starts} with {colleague} of {their_team}.",
-        "With {colleague} from {their_team}, please book “{title}” for {starts}. {who}",
-        "{who} Can you book {starts} for “{title}”? It is with {colleague} of {their_team}.",
+        "{who} My request is to book «{title}» on {starts} with {colleague} of {their_team}.",
+        "With {colleague} from {their_team}, please book «{title}» for {starts}. {who}",
+        "{who} Can you book {starts} for «{title}»? It is with {colleague} of {their_team}.",
     ),
     "synonyms": (
-        "{who} Please set up “{title}” with {colleague} from {their_team} at {starts}.",
-        "Arrange “{title}” for me and {colleague} of {their_team} on {starts}. {who}",
+        "{who} Please set up «{title}» with {colleague} from {their_team} at {starts}.",
+        "Arrange «{title}» for me and {colleague} of {their_team} on {starts}. {who}",
     ),
 }
 _EITHER_FRAMES = {

@@ -40,8 +40,6 @@ def _case(world: World, rng: np.random.Generator, route: str, rule: str) -> Case
     while True:
         date = a_meeting(world, rng, series=True)
         dates = to_come(world, date["event_id"])
-        if dates[0]["occurrence_id"] != date["occurrence_id"]:
-            continue
         _make_all_accept(world, date)
         bad, good = _times(world, rng, date, [one["starts_at"] for one in dates])
         if bad and good:
@@ -84,7 +82,7 @@ def _times(world: World, rng: np.random.Generator, date: Row, times: list[int]) 
     drawn = {f"{date['day']} {hour:02d}:00" for hour in range(8, 18)} | {wall(one.start, zone) for one in others if one.start > world.clock}
     bad: list[str] = []
     good: list[str] = []
-    for starts in sorted(drawn - {wall(date["at"], zone)}):
+    for starts in sorted(starts for starts in drawn - {wall(date["at"], zone)} if "08:00" <= starts[11:] < "18:00"):
         gap = wall_gap(date["at"], to_utc(starts, zone), zone)
         moved = [shifted(at, zone, gap) for at in times]
         if moved[0] < world.clock or overlapping(fixed, moved, date["minutes"]):

@@ -15,19 +15,19 @@ __all__ = ["FAMILY", "REQUEST"]
 
 _FRAMES = {
     "train": (
-        "{who} Please rename {thing} to “{new_title}”.",
-        "{who} I want to rename {thing}; it should be “{new_title}”.",
-        "Could you rename {thing} to “{new_title}”? {who}",
-        "Rename {thing}: the title is to be “{new_title}”. {who}",
-        "{who} I need you to rename {thing}, to “{new_title}”.",
-        "{who} Kindly rename {thing} as “{new_title}”.",
+        "{who} Please rename {thing} to «{new_title}».",
+        "{who} I want to rename {thing}; it should be «{new_title}».",
+        "Could you rename {thing} to «{new_title}»? {who}",
+        "Rename {thing}: the title is to be «{new_title}». {who}",
+        "{who} I need you to rename {thing}, to «{new_title}».",
+        "{who} Kindly rename {thing} as «{new_title}».",
     ),
     "held_out": (
-        "{who} My request is to rename {thing} to “{new_title}”.",
-        "Can you rename {thing}? It should be called “{new_title}”. {who}",
-        "{who} It would help to rename {thing}, namely to “{new_title}”.",
+        "{who} My request is to rename {thing} to «{new_title}».",
+        "Can you rename {thing}? It should be called «{new_title}». {who}",
+        "{who} It would help to rename {thing}, namely to «{new_title}».",
     ),
-    "synonyms": ("{who} Please call {thing} “{new_title}” from now on.", "Retitle {thing} as “{new_title}”. {who}"),
+    "synonyms": ("{who} Please call {thing} «{new_title}» from now on.", "Retitle {thing} as «{new_title}». {who}"),
 }
 
 

@@ -63,7 +63,8 @@ def _times(world: World, rng: np.random.Generator, date: Row) -> tuple[list[str]
     """Times to which a date cannot be moved, because somebody who accepted or the room is taken then, and some to which it can."""
     zone, people = date["time_zone"], [one["person_id"] for one in accepted_by(world, date["event_id"])]
     others = [one for one in bookings(world, people, date["room_id"]) if one.occurrence_id != date["occurrence_id"]]
-    taken = sorted({wall(one.start, zone) for one in others if one.start >= world.clock})
+    clashes = sorted({wall(one.start, zone) for one in others if one.start >= world.clock})
+    taken = [starts for starts in clashes if "08:00" <= starts[11:] < "18:00"]
     drawn = {f"{a_day(rng, zone)} {int(rng.integers(9, 17)):02d}:00" for _ in range(4)} - {wall(date["at"], zone)}
     return taken, sorted(starts for starts in drawn if not overlapping(others, [to_utc(starts, zone)], date["minutes"]))
 
