@@ -27,7 +27,7 @@ from agent_gym.errors import InfrastructureError, MissingExtra
 if TYPE_CHECKING:
     from playwright.async_api import Browser, BrowserContext, CDPSession, Playwright
 
-__all__ = ["Host", "Place"]
+__all__ = ["START_S", "Host", "Place"]
 
 _ARGUMENTS = (
     "--no-sandbox",
@@ -50,7 +50,8 @@ _ARGUMENTS = (
     "--force-webrtc-ip-handling-policy=disable_non_proxied_udp",
 )
 _CLOCK = files(__package__).joinpath("clock.js").read_text("utf-8")
-_START_S = 60.0
+START_S = 60.0
+"""Seconds in which a browser and a context must be there."""
 _END_S = 5.0
 _IDLE_S = 0.02
 """When nobody has wanted anything for so long, old contexts are closed and the next one is made."""
@@ -190,10 +191,24 @@ class Host:
         """
         ready, self._ready = self._ready, None
         if ready is not None and self._browser is not None and self._browser.is_connected():
-            await asyncio.wait((ready,))
+            await self._made(ready)
             if not ready.cancelled() and ready.exception() is None and ready.result().tag in self._places:
                 return ready.result()
-        return await self._make()
+        making = self.loop.create_task(self._make())
+        await self._made(making)
+        return making.result()
+
+    async def _made(self, making: "asyncio.Task[Place]") -> None:
+        """Waits for a context, which is given up if nobody waits any longer."""
+        try:
+            await asyncio.wait((making,))
+        except asyncio.CancelledError:
+            making.add_done_callback(self._unwanted)
+            raise
+
+    def _unwanted(self, making: "asyncio.Task[Place]") -> None:
+        if not making.cancelled() and making.exception() is None:
+            self.spawn(self.leave(making.result()))
 
     async def _make(self) -> Place:
         await self._start()
@@ -257,7 +272,7 @@ class Host:
                 raise MissingExtra("playwright", "browser") from None
             program = executable()
             try:
-                async with asyncio.timeout(_START_S):
+                async with asyncio.timeout(START_S):
                     if self._playwright is None:
                         self._playwright = await async_playwright().start()
                     self._browser = await self._playwright.chromium.launch(

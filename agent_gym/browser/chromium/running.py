@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agent_gym.browser.chromium.episode import Episode
-from agent_gym.browser.chromium.host import Host, Place
+from agent_gym.browser.chromium.host import START_S, Host, Place
 from agent_gym.browser.chromium.mirror import Mirror
 from agent_gym.browser.chromium.picture import picture
 from agent_gym.browser.chromium.serving import Server
@@ -81,7 +81,8 @@ class BrowserPage(Page):
         self._jobs: queue.SimpleQueue[Mapping[str, Any] | None] = queue.SimpleQueue()
         self._interrupted = False
         self._host = Host.shared()
-        self._place: Place | None = self._wait(self._host.place())
+        self._place: Place | None = None
+        self._place = self._wait(self._host.place(), START_S)
         try:
             self._episode = self._wait(self._open(self._place))
             url = self._site.resolve(BLANK, start)
@@ -243,8 +244,12 @@ class BrowserPage(Page):
     async def _open(self, place: Place) -> Episode:
         return Episode(self._host, place, self._jobs.put)
 
-    def _wait(self, work: "Coroutine[Any, Any, Any]") -> Any:
+    def _wait(self, work: "Coroutine[Any, Any, Any]", within_s: float | None = None) -> Any:
         """Waits for work on the browser's thread, and answers the browser's requests meanwhile.
+
+        Args:
+            work: What to wait for.
+            within_s: In how many seconds it must come to an end; by default those of an action.
 
         Raises:
             Interrupted: It was interrupted.
@@ -253,14 +258,15 @@ class BrowserPage(Page):
         """
         future: Future[Any] = self._host.submit(work)
         future.add_done_callback(lambda _: self._jobs.put(None))
-        deadline = time.monotonic() + self._deadline_s
+        within_s = within_s or self._deadline_s
+        deadline = time.monotonic() + within_s
         try:
             while not future.done():
                 try:
                     event = self._jobs.get(timeout=max(0.0, deadline - time.monotonic()))
                 except queue.Empty:
                     self._leave(at_once=True)
-                    raise InfrastructureError(f"the browser did not come to an end in {self._deadline_s:g} s") from None
+                    raise InfrastructureError(f"the browser did not come to an end in {within_s:g} s") from None
                 if self._interrupted:
                     raise Interrupted("interrupted before the page had come")
                 if event is not None:

@@ -10,7 +10,7 @@ from werkzeug.test import EnvironBuilder, run_wsgi_app
 
 from agent_gym.browser.downloads import Downloads
 from agent_gym.browser.inprocess.document import presentable
-from agent_gym.browser.inprocess.site import BLANK, MAX_BYTES, Response, Site, quoted
+from agent_gym.browser.inprocess.site import BLANK, MAX_BYTES, Response, Site, quoted, read
 from agent_gym.browser.page import PageError
 from agent_gym.errors import InfrastructureError
 
@@ -115,8 +115,8 @@ class Server:
         builder.close()
         environ["REQUEST_URI"] = environ["RAW_URI"] = f"{path}?{query}" if query else path
         try:
-            chunks, status, given = run_wsgi_app(self._app, environ, buffered=True)
-            content = b"".join(chunks)
+            chunks, status, given = run_wsgi_app(self._app, environ)
+            content = read(chunks)
         except InfrastructureError:
             raise
         except Exception as error:

@@ -17,7 +17,7 @@ from agent_gym.errors import InfrastructureError
 if TYPE_CHECKING:
     from _typeshed.wsgi import WSGIApplication
 
-__all__ = ["BLANK", "MAX_BYTES", "Interrupted", "Request", "Response", "Site", "quoted"]
+__all__ = ["BLANK", "MAX_BYTES", "Interrupted", "Request", "Response", "Site", "quoted", "read"]
 
 BLANK = "about:blank"
 MAX_BYTES = 2_000_000
@@ -188,7 +188,7 @@ class Site:
             environ["HTTP_REFERER"] = request.referrer
         try:
             chunks, status, headers = self._client.run_wsgi_app(environ)
-            body, too_large = _read(chunks)
+            body = read(chunks)
             code, attachment = int(status[:3]), _attachment(headers)
         except InfrastructureError:
             raise
@@ -198,20 +198,21 @@ class Site:
             raise InfrastructureError(f"the site failed at {request.method} {path}: it answered with status {status!r}")
         kind = (headers.get("Content-Type") or "text/html").partition(";")[0].strip().lower()
         location = headers.get("Location", "").encode("latin-1", "replace").decode("utf-8", "replace")
-        return Response(request.url, request.method, code, kind, body, too_large, attachment), location
+        too_large = len(body) > MAX_BYTES
+        return Response(request.url, request.method, code, kind, b"" if too_large else body, too_large, attachment), location
 
 
-def _read(chunks: Iterable[bytes]) -> tuple[bytes, bool]:
-    """A body, unless it is too large."""
-    read: list[bytes] = []
+def read(chunks: Iterable[bytes]) -> bytes:
+    """A body; of one that is longer than `MAX_BYTES`, and may have no end, a beginning that is longer, too."""
+    taken: list[bytes] = []
     size = 0
     try:
         for chunk in chunks:
-            read.append(chunk)
+            taken.append(chunk)
             size += len(chunk)
             if size > MAX_BYTES:
-                return b"", True
-        return b"".join(read), False
+                break
+        return b"".join(taken)
     finally:
         close = getattr(chunks, "close", None)
         if close is not None:

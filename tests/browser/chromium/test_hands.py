@@ -2,7 +2,7 @@
 
 from agent_gym.browser.chromium import ChromiumPage
 from tests.browser.chromium.conftest import Open
-from tests.browser.chromium.test_engine import bid
+from tests.browser.chromium.test_engine import bid, value
 from tests.browser.toy_site import Site
 
 SORT = """<ul><li draggable=true id=a tabindex=0 role=button>one<li id=b tabindex=0 role=button>two</ul><p id=said></p><script>
@@ -53,6 +53,36 @@ def test_the_keyboard_alone(open_page: Open) -> None:
     assert said(page) == "dShift uShift da ua db ub"
     page.keyboard("Backspace")
     assert page.snapshot().elements[0].value == "abc"
+
+
+def test_every_episode_has_a_clipboard_of_its_own(open_page: Open) -> None:
+    site = Site(
+        a="<label>One <input></label> <label>Two <textarea></textarea></label> <iframe src=/b></iframe><p id=said></p>"
+        "<script>document.querySelector('textarea').onpaste=e=>{said.textContent=e.clipboardData.getData('text/plain')}</script>",
+        b="<label>Three <input></label>",
+        c="<button onclick=\"document.execCommand('copy')\">Copy</button>"
+        "<script>document.oncopy=e=>{e.preventDefault();e.clipboardData.setData('text/plain','by script')}</script>",
+    )
+    page, other = open_page(site, "/a"), open_page(site, "/a")
+
+    def pasted(at: ChromiumPage, name: str) -> str:
+        at.press(bid(at, name), "Control+a")
+        at.press(bid(at, name), "Control+v")
+        return value(at, name)
+
+    page.fill(bid(page, "One"), "mine")
+    page.press(bid(page, "One"), "Control+a")
+    page.press(bid(page, "One"), "Control+x")
+    assert value(page, "One") == ""
+    assert (pasted(page, "Two"), said(page)) == ("mine", "mine")
+    assert pasted(other, "One") == ""
+    page.goto("/a")
+    assert pasted(page, "Three") == "mine"
+    page.goto("/c")
+    page.click(bid(page, "Copy"))
+    page.goto("/a")
+    assert pasted(page, "One") == "by script"
+    assert (pasted(other, "Three"), pasted(open_page(site, "/a"), "One")) == ("", "")
 
 
 def test_a_part_of_a_page_scrolls_by_itself(open_page: Open) -> None:

@@ -1,6 +1,8 @@
 """What pages, browsers and machines do to an episode: nothing hangs, nothing leaks, nothing is left behind."""
 
 import asyncio
+import contextlib
+import itertools
 import socket
 import subprocess
 import sys
@@ -9,6 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import psutil
 import pytest
+from werkzeug.wrappers import Response
 
 from agent_gym.browser import Blocked, PageError
 from agent_gym.browser.chromium import ChromiumPage
@@ -76,6 +79,114 @@ def test_pages_that_never_rest_do_not_hang(open_page: Open) -> None:
     for path, text in (("/reload", "again"), ("/poll", "polls"), ("/frames", "moves")):
         page.goto(path)
         assert page.snapshot().outline == text
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "body",
+    [
+        "<script>location.reload()</script>",
+        "<script>location='/a?'+Math.random()</script>",
+        "<script>window.open('/a?'+Math.random())</script>",
+        "<script>setInterval(()=>window.open('/b'),1)</script>",
+        "<script>document.write('<iframe src=/a?'+Math.random()+'></iframe>')</script>",
+        "<script>(function f(){const t=performance.now();while(performance.now()-t<300);requestAnimationFrame(f)})()</script>",
+    ],
+    ids=["reloads", "leads on", "popups of popups", "popups by a timer", "frames in frames", "frames that take long"],
+)
+def test_what_goes_on_for_ever_is_given_up_or_left(open_page: Open, body: str) -> None:
+    with contextlib.suppress(InfrastructureError):
+        page = open_page(Site(a=f"<p>x{body}"), deadline_s=2.0)
+        page.goto("/a")
+        assert len(page.snapshot().tabs) <= 20
+    assert open_page(Site()).snapshot().title == "Home"
+
+
+def test_a_flood_of_dialogs_is_answered_one_by_one(open_page: Open) -> None:
+    page = open_page(Site(a="<p>x<script>for(let i=0;i<5;i++)alert(i)</script>"))
+    page.goto("/a")
+    for number in range(5):
+        assert page.snapshot().outline.startswith(f'! alert dialog: "{number}"')
+        page.accept_dialog()
+    assert page.snapshot().outline == "x"
+
+
+def test_a_page_that_would_not_be_left_is_left(open_page: Open) -> None:
+    stay = "addEventListener('beforeunload',e=>{e.preventDefault();e.returnValue='no'});addEventListener('pagehide',()=>alert(1))"
+    page = open_page(Site(stay=f"<button>Stay</button><script>{stay}</script>"), "/stay")
+    page.click(bid(page, "Stay"))  # else no page may ask
+    page.goto("/")
+    assert page.snapshot().title == "Home"
+    page.go_back()
+    page.click(bid(page, "Stay"))
+    page.close_tab()
+    assert page.snapshot().url == "about:blank"
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        ("<b>x</b>" * 300_000, "too large to show: more than 2,000,000 bytes"),
+        ("<b>x</b>" * 12_000, "10,000 elements"),
+        ("<div>" * 5_000, "nested too deeply to show"),
+    ],
+)
+def test_huge_pages_say_so(open_page: Open, body: str, said: str) -> None:
+    page = open_page(Site(a=body), "/a")
+    assert said in page.snapshot().outline
+    page.goto("/")
+    assert page.snapshot().title == "Home"
+
+
+def test_an_answer_without_an_end_is_too_large(open_page: Open) -> None:
+    page = open_page(Site(a=lambda _: Response(itertools.repeat(b"x" * 10_000), content_type="text/html")), "/a")
+    assert "too large to show" in page.snapshot().outline
+
+
+ASKS = {
+    "notify": "Notification.requestPermission()",
+    "where": "new Promise((yes,no)=>navigator.geolocation.getCurrentPosition(yes,no))",
+    "camera": "navigator.mediaDevices.getUserMedia({video:true})",
+    "midi": "navigator.requestMIDIAccess()",
+    "persist": "navigator.storage.persist()",
+    "read": "navigator.clipboard.readText()",
+    "write": "navigator.clipboard.writeText('x')",
+    "file": "showOpenFilePicker()",
+    "lock": "document.body.requestPointerLock()",
+}
+
+
+def test_pages_ask_for_permissions_in_vain(open_page: Open) -> None:
+    tell = "const ask=(e,f)=>Promise.resolve().then(f).then(t=>t===true||t==='granted'?'granted':'no',()=>'no').then(t=>{e.textContent=t})"
+    buttons = "".join(f'<p><button onclick="ask(this,()=>{ask})">{name}</button>' for name, ask in ASKS.items())
+    page = open_page(Site(a=f"<script>{tell}</script>{buttons}<p>end"), "/a")
+    fresh = page.probes()["permissions"]
+    for name in ASKS:
+        page.click(bid(page, name))
+    for _ in range(200):
+        page.scroll(0, 0)
+        said = {element.name for element in page.snapshot().elements}
+        if said == {"no"}:
+            break
+    assert said == {"no"}
+    assert page.probes()["permissions"] == fresh
+
+
+def test_service_workers_are_never_there(open_page: Open) -> None:
+    way = "ServiceWorkerContainer.prototype.register.call(navigator.serviceWorker,'/w.js')"
+    site = Site(a=f"<script>navigator.serviceWorker.register('/w.js');{way}</script><iframe src=/b></iframe>", b=f"<script>{way}</script>")
+    page = open_page(site, "/a")
+    page.goto("/a")
+    assert page.probes()["service_workers"] == []
+    assert not any("/w.js" in asked for asked in site.asked)
+
+
+def test_what_a_script_saves_goes_nowhere(open_page: Open) -> None:
+    save = "const a=document.createElement('a');a.download='a.txt';a.href={};a.click()"
+    for href in ("'data:text/plain,a'", "URL.createObjectURL(new Blob(['a']))", "'/b'"):
+        page = open_page(Site(a=f"<p>here<script>{save.format(href)}</script>"), "/a")
+        page.scroll(0, 0)
+        assert (page.snapshot().outline, page.probes()["temp_files"]) == ("here", [])
 
 
 def test_many_popups_are_bounded(open_page: Open) -> None:

@@ -58,7 +58,9 @@ class Pair:
         self.offering.reset(seed=0, options=options)
         for call in calls:
             self.offering.step(self.offering.candidates.index(call))
-        offered = [each for each in self.offering.candidates if each.name not in CLOSING and each.name != "report_infeasible"]
+        offered: list[ToolCall] = [
+            each for each in self.offering.candidates if each.name not in CLOSING and each.name != "report_infeasible"
+        ]
         return offered[int(rng.integers(len(offered)))]
 
     def close(self) -> None:

@@ -144,17 +144,19 @@ def one_context(keeps_history: bool) -> Iterator[None]:
             await used[0].tab.session.send("Page.resetNavigationHistory")
         return used[0]
 
-    async def stays(_: Place) -> None:
+    async def stays(_: Place, at_once: bool = False) -> None:
         pass
 
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(host, "place", place)
-        patched.setattr(host, "leave", stays)
-        yield
-    for each in used:
-        host.submit(host.leave(each)).result(10)
-    for name in host.temp_files():
-        (host._folder / name).unlink()
+    try:
+        with pytest.MonkeyPatch.context() as patched:
+            patched.setattr(host, "place", place)
+            patched.setattr(host, "leave", stays)
+            yield
+    finally:
+        for each in used:
+            host.submit(host.leave(each)).result(10)
+        for name in host.temp_files():
+            (host._folder / name).unlink()
 
 
 def differing(used: dict[str, Any], fresh: dict[str, Any]) -> set[str]:
