@@ -27,6 +27,17 @@ def open_page(needs_chromium: None) -> Iterator[Open]:  # noqa: ARG001 - pytest'
         page.close()
 
 
+def browsers() -> set[int]:
+    """The browsers of this process that run; one may be a script that starts another."""
+    parents = {}
+    for child in psutil.Process().children(recursive=True):
+        with contextlib.suppress(psutil.Error):
+            line = " ".join(child.cmdline())
+            if "--remote-debugging-pipe" in line and "--type=" not in line:
+                parents[child.pid] = child.ppid()
+    return {pid for pid, parent in parents.items() if parent not in parents}
+
+
 def kill_browsers() -> None:
     """Kills the browsers that this process has started, as a machine short of memory would."""
     for child in psutil.Process().children(recursive=True):

@@ -14,7 +14,6 @@ import pytest
 from werkzeug.wrappers import Response
 
 from agent_gym.browser import Blocked, PageError
-from agent_gym.browser.chromium import ChromiumPage
 from agent_gym.errors import InfrastructureError
 from tests.browser.chromium.conftest import Open, kill_browsers
 from tests.browser.chromium.test_engine import bid
@@ -258,32 +257,6 @@ def test_nothing_leaves_the_process(open_page: Open) -> None:
         page.goto("/a")
         with pytest.raises(TimeoutError):
             server.accept()
-
-
-@pytest.mark.slow
-def test_episodes_leave_nothing_behind(open_page: Open) -> None:
-    site = Site(a="<a href=/b target=_blank>Go</a>", b="<p>b")
-
-    def episode() -> None:
-        page = ChromiumPage(site, ORIGIN, start="/a")
-        page.click(bid(page, "Go"))
-        page.close()
-
-    def used() -> tuple[int, int]:
-        process = psutil.Process()
-        return process.num_fds(), len(process.children(recursive=True))
-
-    open_page(site)
-    for _ in range(10):
-        episode()
-    time.sleep(2)
-    before = used()
-    for _ in range(40):
-        episode()
-    time.sleep(2)
-    after = used()
-    assert after[0] <= before[0] + 2
-    assert after[1] <= before[1] + 2
 
 
 def test_many_at_once_from_threads(open_page: Open) -> None:

@@ -1,29 +1,16 @@
 """Many environments in one process share one browser, whose death costs them no more than the episodes that were under way."""
 
-import contextlib
 from typing import Any
 
 import gymnasium as gym
-import psutil
 import pytest
 
 from agent_gym.core import ToolCall
 from agent_gym.runner import AsyncPool, Row
-from tests.browser.chromium.conftest import kill_browsers
+from tests.browser.chromium.conftest import browsers, kill_browsers
 
 WEB = "agent_gym:AgentBase/WebTask-v0"
 ENVS = 8
-
-
-def browsers() -> set[int]:
-    """The browsers of this process that run; one may be a script that starts another."""
-    parents = {}
-    for child in psutil.Process().children(recursive=True):
-        with contextlib.suppress(psutil.Error):
-            line = " ".join(child.cmdline())
-            if "--remote-debugging-pipe" in line and "--type=" not in line:
-                parents[child.pid] = child.ppid()
-    return {pid for pid, parent in parents.items() if parent not in parents}
 
 
 class Players:
