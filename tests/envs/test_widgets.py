@@ -91,12 +91,12 @@ def player(needs_chromium: None) -> Iterator[Player]:  # noqa: ARG001 - pytest's
 @pytest.mark.parametrize("name", BY_NAME)
 def test_the_oracle_solves_tasks_from_what_the_pages_show_and_always_alike(player: Player, name: str) -> None:
     texts = []
-    for number, split in ((0, "test"), (1, "train"), (0, "train"), (0, "train")):
+    for number, split in ((0, "test"), (0, "train"), (0, "train")):
         player.reset(name, number, split)
         calls = player.by_oracle()
         assert player.info["ending"] == "success", f"{player.env.task.goal}: {player.env.last_record.checks}"
         texts.append([one["text"] for one in player.seen])
-    assert texts[2] == texts[3]
+    assert texts[1] == texts[2]
     player.reset(name, 2)
     for call in calls:  # what solved another task
         player.step(call)
@@ -323,20 +323,21 @@ def test_the_picture_of_a_popup_is_as_large_as_any(needs_chromium: None) -> None
     player.env.close()
 
 
-def test_chance_plays_through_the_array_interface(needs_chromium: None) -> None:  # noqa: ARG001
+@pytest.mark.slow
+def test_chance_plays_on_every_page_through_the_array_interface(needs_chromium: None) -> None:  # noqa: ARG001
     env: Any = gym.make(WEB, disable_env_checker=True, worlds=["widgets"], engine="chromium").unwrapped
     rng = np.random.default_rng(0)
-    endings = set()
-    for number, name in enumerate(BY_NAME):
+    for number, (name, widget) in enumerate(BY_NAME.items()):
         env.reset(seed=number, options={"task_id": f"widgets/{name}/train/{number}"})
-        done = False
-        while not done:
+        link = next(one for one in env.observation.data["view"]["elements"] if one.get("name") == widget.title)
+        *_, terminated, truncated, _ = env.step(env.candidates.index(ToolCall("click", {"bid": link["bid"]})))
+        for _ in range(10):
             offered = np.flatnonzero(env.action_masks())
             assert len(offered) > 4
             *_, terminated, truncated, info = env.step(int(rng.choice(offered)))
-            done = terminated or truncated
-        endings.add(info["ending"])
-    assert endings <= {"success", "failure", "abstained", "step_limit"}
+            assert info["ending"] != "infra_error"
+            if terminated or truncated:
+                break
     env.close()
 
 
