@@ -3,12 +3,15 @@
 import statistics
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import gymnasium
 
 from agent_gym.bench.playing import Episodes, one_core, oracle_episodes, play
 from agent_gym.browser.chromium.executable import available
+
+if TYPE_CHECKING:
+    from _typeshed.wsgi import StartResponse, WSGIEnvironment
 
 __all__ = ["measure"]
 
@@ -17,6 +20,8 @@ _EPISODES = 20
 """That are played in the browser; the first quarter warms up and does not count."""
 _PAUSE_S = 0.2
 """Between two of them, in which the next context gets ready, as it does while a policy thinks."""
+_ROWS, _STEPS = 1_000, 20
+"""Of a large page, five elements each; and between such pages."""
 
 
 def measure(progress: Callable[[str], None]) -> dict[str, float]:
@@ -26,7 +31,8 @@ def measure(progress: Callable[[str], None]) -> dict[str, float]:
         ``web_inprocess_steps_per_s`` (rich observations, tool calls) and ``web_inprocess_steps_per_s_array`` (arrays,
         candidates), both of `step` alone; ``web_inprocess_reset_ms`` of the text interface, with warm caches. Medians of rounds
         over the same episodes. Where there is a browser, medians of ``web_chromium_step_text_ms``,
-        ``web_chromium_step_screenshot_ms`` (text and picture) and ``web_chromium_reset_ms``, all cores in use.
+        ``web_chromium_step_screenshot_ms`` (text and picture), ``web_chromium_reset_ms`` and ``web_chromium_step_5000_elements_ms``
+        (a click that leads from one page of that size to the next), all cores in use.
     """
     with one_core():
         progress("recording the oracle's episodes")
@@ -47,6 +53,8 @@ def measure(progress: Callable[[str], None]) -> dict[str, float]:
     metrics["web_chromium_step_text_ms"], metrics["web_chromium_reset_ms"] = _in_browser(episodes[:_EPISODES], "text")
     progress("Chromium, screenshots")
     metrics["web_chromium_step_screenshot_ms"], _ = _in_browser(episodes[:_EPISODES], "both")
+    progress("Chromium, large pages")
+    metrics["web_chromium_step_5000_elements_ms"] = _on_large_pages()
     return metrics
 
 
@@ -69,3 +77,26 @@ def _in_browser(episodes: Episodes, observation: str) -> tuple[float, float]:
             resets.clear()
     env.close()
     return 1_000 * statistics.median(steps), 1_000 * statistics.median(resets)
+
+
+def _on_large_pages() -> float:
+    """Milliseconds a step takes in Chromium from one page of 5,000 elements to the next, a median."""
+    from agent_gym.browser.chromium import ChromiumPage
+
+    rows = "".join(f"<li><a href=/{row}>Item {row}</a> <label>Amount <input name=a{row}></label> <b>new</b></li>" for row in range(_ROWS))
+    document = f"<!DOCTYPE html><title>Items</title><ul>{rows}</ul>".encode()
+
+    def site(_: "WSGIEnvironment", start: "StartResponse") -> list[bytes]:
+        start("200 OK", [("Content-Type", "text/html; charset=utf-8")])
+        return [document]
+
+    page = ChromiumPage(site)
+    steps: list[float] = []
+    for _ in range(_STEPS):
+        bid = next(element.bid for element in page.snapshot().elements if element.role == "link")
+        started = time.perf_counter()
+        page.click(bid)
+        page.snapshot()
+        steps.append(time.perf_counter() - started)
+    page.close()
+    return 1_000 * statistics.median(steps)

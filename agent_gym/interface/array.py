@@ -1,7 +1,7 @@
 """The array interface, for learners: fixed-size features out, the index of a candidate call in."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
 import gymnasium
 import numpy as np
@@ -21,7 +21,8 @@ class ArrayInterface(Interface):
     """Encodes observations as arrays and offers `CANDIDATES` calls to choose from.
 
     Observations are ``{"text": float32[D], "data": float32[M], "candidates": float32[K·C], "action_mask": int8[K]}`` with every
-    float within [−1, 1]; D, M, K and C are the same for every id. The action is an index below K; one that is masked out is an
+    float within [−1, 1]; D, M, K and C are the same for every id. Where there is something to see, ``image: uint8[H, W, 3]`` comes
+    with them as it is. The action is an index below K; one that is masked out is an
     invalid action and costs a step.
     """
 
@@ -35,6 +36,10 @@ class ArrayInterface(Interface):
                 "action_mask": Box(0, 1, (CANDIDATES,), np.int8),
             }
         )
+        shown = cast("Dict", rich.observation_space).spaces
+        self._pictured = "image" in shown
+        if self._pictured:
+            self.observation_space = Dict({**self.observation_space.spaces, "image": shown["image"]})
         self.action_space = Discrete(CANDIDATES)
         self._toolbox: Toolbox | None = None
         self._encoder: Encoder | None = None
@@ -46,12 +51,12 @@ class ArrayInterface(Interface):
         super().reset(seed=seed)
         observation, info = self.rich.reset(seed=seed, options=options)
         self._begin()
-        return self._encode(observation["data"], info), info
+        return self._encode(observation, info), info
 
     def step(self, action: Any) -> tuple[dict[str, Any], float, bool, bool, dict[str, Any]]:
         """Carries out the candidate of that index; see `AgentEnv.step`."""
         observation, reward, terminated, truncated, info = self.rich.step(self.call_of(action))
-        return self._encode(observation["data"], info), float(reward), terminated, truncated, self._with_ending(info, truncated)
+        return self._encode(observation, info), float(reward), terminated, truncated, self._with_ending(info, truncated)
 
     def action_masks(self) -> NDArray[np.bool_]:
         """Which indices stand for a candidate: ``bool[K]`` (the name that SB3's MaskablePPO looks for)."""
@@ -84,12 +89,12 @@ class ArrayInterface(Interface):
         """Goes back to a state of `get_state`; gives the observation and info there."""
         if not state.get("seen"):
             raise ConfigurationError("a state of another interface: the array interface needs what was seen so far")
-        _, info = super().set_state(state)
+        observation, info = super().set_state(state)
         self._begin()
         *earlier, newest = state["seen"]
         for data in earlier:
-            self._encode(data, {"gaps": []})
-        return self._encode(newest, info), info
+            self._encode({**observation, "data": data}, {"gaps": []})
+        return self._encode({**observation, "data": newest}, info), info
 
     def _begin(self) -> None:
         if self._toolbox is None or self._toolbox.tools != self.tools:
@@ -97,12 +102,15 @@ class ArrayInterface(Interface):
         self._encoder = Encoder(self.task.goal, self._toolbox)
         self._seen = []
 
-    def _encode(self, data: dict[str, Any], info: dict[str, Any]) -> dict[str, Any]:
+    def _encode(self, observation: Mapping[str, Any], info: dict[str, Any]) -> dict[str, Any]:
         if self._encoder is None:
             self._begin()
         assert self._encoder is not None
+        data = observation["data"]
         self._seen.append({key: data[key] for key in ("step", "max_steps", "last", "view", "asks") if key in data})
         encoded = self._encoder.encode(data)
         self._mask = encoded["action_mask"].copy()
         info["gaps"] = [*info["gaps"], *self._encoder.gaps]
+        if self._pictured:
+            encoded["image"] = observation["image"]
         return encoded

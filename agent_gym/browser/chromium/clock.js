@@ -1,5 +1,6 @@
-// The clock and the chance of a page. Both follow from the seed and from how much time the agent's actions have taken, as the answer
-// that brought the page tells in its headers; what was opened without one goes on from where it was opened.
+// The clock and the chance of a page, and what it makes and saves. Clock and chance follow from the seed and from how much time the
+// agent's actions have taken, as the answer that brought the page tells in its headers; what was opened without one goes on from where
+// it was opened.
 (() => {
   delete Element.prototype.requestPointerLock; // where the pointer is locked to an element, clicks wait for moves that never come
 
@@ -69,9 +70,54 @@
   globalThis.clearTimeout = globalThis.clearInterval = globalThis.cancelAnimationFrame = globalThis.cancelIdleCallback = forget;
 
   const {port1, port2} = new MessageChannel();
-  const turn = () => new Promise(done => { port1.onmessage = done; port2.postMessage(0); });
+  const waiting = [];
+  port1.onmessage = () => waiting.shift()();
+  const turn = () => new Promise(done => { waiting.push(done); port2.postMessage(0); });
 
-  // Lets time pass here and in the frames within; gives how many things were due.
+  // --- What it saves ---
+
+  const MOST = 2000000;
+  const made = new Map(); // blobs, by their URLs
+  const saved = []; // links to them that were clicked: the name to save under, and what
+  const create = URL.createObjectURL, revoke = URL.revokeObjectURL;
+  URL.createObjectURL = what => {
+    const url = create.call(URL, what);
+    if (what instanceof Blob) made.set(url, what);
+    return url;
+  };
+  URL.revokeObjectURL = url => { ask(1, () => { made.delete(url); revoke.call(URL, url); }); };
+
+  async function save(link, event) {
+    const {href, download} = link, blob = made.get(href);
+    if (!blob || !link.hasAttribute("download")) return;
+    await turn(); // whoever else listens may prevent it
+    if (!event?.defaultPrevented) saved.push([download, blob]);
+  }
+
+  addEventListener("click", event => {
+    const link = event.composedPath().find(each => each.localName === "a");
+    if (link) save(link, event);
+  }, true);
+  const {click} = HTMLElement.prototype, {dispatchEvent} = EventTarget.prototype;
+  HTMLElement.prototype.click = function () {
+    if (this.localName === "a" && !this.isConnected) save(this);
+    return click.call(this);
+  };
+  EventTarget.prototype.dispatchEvent = function (event) {
+    if (this?.localName === "a" && !this.isConnected && event.type === "click") save(this, event);
+    return dispatchEvent.call(this ?? window, event);
+  };
+
+  async function taken() {
+    const told = [];
+    for (const [name, blob] of saved.splice(0)) {
+      const bytes = blob.size <= MOST ? new Uint8Array(await blob.arrayBuffer()) : null;
+      told.push([name, bytes && btoa(Array.from(bytes, byte => String.fromCharCode(byte)).join(""))]);
+    }
+    return told;
+  }
+
+  // Lets time pass here and in the frames within; gives how many things were due, and what was saved.
   async function pass(time) {
     const within = Array.from(frames).flatMap(frame => { try { return frame[KEY] ?? []; } catch { return []; } });
     const until = now + time;
@@ -88,8 +134,13 @@
       await turn(); // what that has set going
     }
     now = until;
-    for (const clock of within) done += await clock.pass(time);
-    return done;
+    const told = {due: done, saved: saved.length ? await taken() : []};
+    for (const clock of within) {
+      const {due, saved} = await clock.pass(time);
+      told.due += due;
+      told.saved.push(...saved);
+    }
+    return told;
   }
 
   Object.defineProperty(window, KEY, {value: {pass, told: () => [seed, now - BEGINNING]}});

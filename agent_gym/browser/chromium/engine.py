@@ -260,8 +260,9 @@ class ChromiumPage(BrowserPage):
             href = target.get("href") if target.tag in ("a", "area") else None
             if href is not None and not href.strip().lower().startswith("javascript:"):
                 acting.refuse_programs(href.strip())
-                url = self._site.resolve(document.base, href)
-                if "download" in target.attrib:  # asked for as a page: when the browser would ask for it is anybody's guess
+                made = "download" in target.attrib and href.strip().lower().startswith("blob:")
+                url = "" if made else self._site.resolve(document.base, href)
+                if "download" in target.attrib and not made:  # asked for as a page: when the browser would ask for it is anybody's guess
                     self._server.save_as = target.get("download")
                     self._act(self._episode.goto(url))
                     return

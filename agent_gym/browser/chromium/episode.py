@@ -44,6 +44,7 @@ class Episode:
         hands: What points, presses and types in the tab that is shown.
         dialog: The dialog that is open, which stops its page; None if there is none.
         passed: Milliseconds that the clock of its pages has advanced by.
+        saved: Names and contents (base64; None if too large) of what pages have made and saved, until somebody takes it.
     """
 
     def __init__(self, host: Host, place: Place, hand: Callable[[Mapping[str, Any]], None]) -> None:
@@ -52,6 +53,7 @@ class Episode:
         self.hands = Hands(lambda: self.tab, host.viewport, place)
         self.dialog: Dialog | None = None
         self.passed = 0
+        self.saved: list[tuple[str, str | None]] = []
         self._host = host
         self._place = place
         self._hand = hand
@@ -187,8 +189,9 @@ class Episode:
         return dict(told)
 
     async def _passing(self, shown: Tab) -> dict[str, Any] | None:
-        *due, read = await asyncio.gather(*(tab.tick(_TICK_MS) for tab in self.tabs), shown.call("look"))
-        return None if any(due) else read
+        *passed, read = await asyncio.gather(*(tab.tick(_TICK_MS) for tab in self.tabs), shown.call("look"))
+        self.saved += [saved for each in passed for saved in each["saved"]]
+        return None if any(each["due"] for each in passed) else read
 
     async def _ended(self, tab: Tab) -> bool:
         """Whether a tab was closed by what was done in it, which the browser may tell a little later."""

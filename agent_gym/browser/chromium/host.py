@@ -38,8 +38,6 @@ _ARGUMENTS = (
     "--no-first-run",
     "--disable-dev-shm-usage",
     "--disable-domain-reliability",
-    "--disable-frame-rate-limit",
-    "--disable-gpu-vsync",
     "--disable-features=Translate,AcceptCHFrame,MediaRouter,OptimizationHints,PaintHolding",
     "--font-render-hinting=none",
     "--force-color-profile=srgb",

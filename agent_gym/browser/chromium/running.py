@@ -238,6 +238,11 @@ class BrowserPage(Page):
 
     def _finish(self, read: dict[str, Any]) -> None:
         self._read, self._described, self._snapshot, self._picture = read, None, None, None
+        while self._episode.saved:
+            try:
+                self._server.save(*self._episode.saved.pop(0))
+            except PageError as error:
+                self._server.refused = error
         if read["page"] is not None:
             self._mirror.update(read["page"], self._server.status.get(read["main"], 0))
 

@@ -96,6 +96,15 @@ class Server:
             return None
         return answer
 
+    def save(self, name: str, content: str | None) -> None:
+        """Saves what a page has made, in base64; None is too large.
+
+        Raises:
+            Blocked: It cannot be saved.
+        """
+        body = base64.b64decode(content or "")
+        self.downloads.add(Response(f"{self._site.origin}/", "GET", 200, "", body, content is None, None), name)
+
     def _exchange(self, url: str, request: Mapping[str, Any], page: bool) -> Answer:
         body = b"".join(base64.b64decode(entry.get("bytes", "")) for entry in request.get("postDataEntries", ()))
         method, key = request["method"], (url.partition("#")[0], body)

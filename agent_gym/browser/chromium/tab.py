@@ -150,14 +150,14 @@ class Tab:
             await self.activity.changed.wait()
         return await self._evaluate(f"agent.{function}({', '.join(map(json.dumps, arguments))})", self.world)
 
-    async def tick(self, time: int) -> int:
-        """Lets the page's clock go on by some milliseconds; gives how many things were due.
+    async def tick(self, time: int) -> dict[str, Any]:
+        """Lets the page's clock go on by some milliseconds; gives how many things were ``due``, and what was ``saved``.
 
         Raises:
             Left: The document was left meanwhile.
         """
-        told: int = await self._evaluate(f"{_CLOCK}?.pass({time}) ?? 0", self.outer) if self.outer is not None else 0
-        return told
+        told = await self._evaluate(f"{_CLOCK}?.pass({time})", self.outer) if self.outer is not None else None
+        return told or {"due": 0, "saved": []}
 
     async def _evaluate(self, expression: str, world: str) -> Any:
         from playwright.async_api import Error
