@@ -117,7 +117,8 @@ class WebTask(AgentEnv):
         self._sites = {kind.name: importlib.import_module(kind.site) for kind in kinds}
         self._tasks = WorldTaskSet(kinds, pace=_PACE)
         fields = [schema for kind in kinds for spec in kind.tools for schema in spec.parameters["properties"].values()]
-        self._tools = browser_tools({schema["pattern"] for schema in fields if "x-entity" in schema and "pattern" in schema})
+        typed = {schema.get("x-find") or ("x-entity" in schema and schema.get("pattern")) for schema in fields}
+        self._tools = browser_tools(pattern for pattern in typed if pattern)
         if engine == "chromium":
             self._tools += pointing_tools()
         asking = {spec.name: spec for kind in kinds for spec in kind.asking}

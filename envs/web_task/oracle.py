@@ -26,14 +26,16 @@ def next_action(script: Script, site: ModuleType, observations: Sequence[Mapping
     views = [observation["data"]["view"] for observation in observations]
     lasts = [last for observation in observations if (last := observation["data"]["last"]) is not None and last["tool"] == ASK]
     told = {last["arguments"].get("question"): last["result"] for last in lasts if last["status"] in ANSWERED}
+    at = 0  # the page that gave the last answer: the next was read there or later, or else before
     try:
         wanted = next(script)
         while wanted.name not in CLOSING:
             if wanted.name == ASK:
                 answer = told.get(wanted.arguments["question"])
             else:
-                answers = (site.answer(wanted, view) for view in reversed(views))
-                answer = next((found for found in answers if found is not None), None)
+                pages = (*range(at, len(views)), *reversed(range(at)))
+                answers = ((page, site.answer(wanted, views[page])) for page in pages)
+                at, answer = next((found for found in answers if found[1] is not None), (at, None))
             if answer is None:
                 action: ToolCall = wanted if wanted.name == ASK else site.way(wanted, views)
                 return action

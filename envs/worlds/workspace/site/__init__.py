@@ -27,11 +27,12 @@ _SECTIONS = (
         title="Calendar",
         about="What is on a day, meetings with their dates and rooms, and when two people are free.",
         pages=(
-            Page(operation="list_events", title="Day", forms=("cancel_occurrence", "move_occurrence")),
+            Page(operation="list_events", title="Day", forms=()),
             Page(
                 operation="get_event",
                 title="Meeting",
                 forms=("answer_invitation", "move_series", "cancel_series"),
+                continues=("move_occurrence", "cancel_occurrence"),
                 finds=False,
             ),
             Page(operation="find_rooms", title="Free rooms", forms=("book_room",), finds=False),
