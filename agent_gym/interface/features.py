@@ -146,9 +146,7 @@ class Encoder:
         too_many = len(calls) > CANDIDATES
         self.gaps = ("candidates_cut",) if too_many or self.memory.cut else ()
         if too_many:
-            closing = np.array([call.name in CLOSING and "answer" not in call.arguments for call in calls])
-            ranked = np.lexsort((-offered[:, COL_OVERLAP], ~closing))
-            kept = np.sort(ranked[:CANDIDATES])
+            kept = _kept(calls, offered, [len(block.candidates) for block in blocks])
             calls, offered = [calls[i] for i in kept], offered[kept]
         rows = np.zeros((CANDIDATES, CANDIDATE_SIZE), np.float32)
         rows[: len(calls)] = offered
@@ -240,6 +238,25 @@ class Encoder:
         argument = _Argument(np.concatenate([_word_bag(name or words), np.array(overlap, np.float32)]), own, shared)
         self._arguments[key] = (words, argument)
         return argument
+
+
+def _kept(calls: Sequence[ToolCall], rows: NDArray[np.float32], sizes: Sequence[int]) -> NDArray[np.intp]:
+    """Which calls stay if there are too many: those that close, then the best of each tool, the second best of each, and so on.
+
+    Better is what was not tried yet, and of equals what shares more with the goal; so no tool is crowded out by one with more to
+    offer, and none by what is done already.
+
+    Args:
+        calls: The calls, tool by tool.
+        rows: Their rows.
+        sizes: How many each tool has.
+    """
+    overlap, tools = rows[:, COL_OVERLAP], np.repeat(np.arange(len(sizes)), sizes)
+    ranked = np.lexsort((-overlap, rows[:, COL_TRIED], tools))
+    place = np.empty(len(calls), np.intp)
+    place[ranked] = np.concatenate([np.arange(size) for size in sizes])
+    closing = np.array([call.name in CLOSING and "answer" not in call.arguments for call in calls])
+    return np.sort(np.lexsort((-overlap, place, ~closing))[:CANDIDATES])
 
 
 @functools.lru_cache(maxsize=4_096)

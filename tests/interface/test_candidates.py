@@ -17,7 +17,7 @@ from agent_gym.trajectories import TrajectoryStore
 from agent_gym.wrappers import RecordTrajectory
 
 TOOL_TASK = "agent_gym:AgentBase/ToolTask-v0"
-FAMILIES = ["cancel", "change_address", "exchange", "refuse", "who_is_it"]
+FAMILIES = ["retail/cancel", "retail/change_address", "retail/exchange", "retail/refuse", "retail/who_is_it"]
 
 
 def spec(name: str, **kinds: str) -> ToolSpec:
@@ -171,6 +171,23 @@ def test_when_there_are_too_many_those_that_share_most_with_the_goal_stay() -> N
     assert ToolCall("finish") in encoder.calls
     overlap = arrays["candidates"].reshape(CANDIDATES, -1)[:, COL_OVERLAP]
     assert encoder.calls[int(overlap.argmax())] == ToolCall("get_order", {"order_id": "O90"})
+
+
+def test_no_tool_is_crowded_out_by_one_with_more_to_offer() -> None:
+    encoder = Encoder("Make the parcel of O1 green.", Toolbox((spec("paint", a="order_id", b="hue_id"), *TOOLS)))
+    hues = [{"hue_id": f"H{i}", "hue": "green parcel"} for i in range(30)]
+    orders = [{"order_id": f"O{i}", "hues": hues} for i in range(1, 13)]
+    reads = {ToolCall("get_order", {"order_id": order["order_id"]}) for order in orders}
+    encoder.encode({"step": 1, "max_steps": 9, "last": seen("list_orders", {"orders": orders}), "view": {}})
+    assert len(encoder.calls) == CANDIDATES
+    assert reads < set(encoder.calls)
+    more = [{"order_id": f"O{i}"} for i in range(13, 80)]
+    first = ToolCall("get_order", {"order_id": "O2"})
+    encoder.encode({"step": 2, "max_steps": 9, "last": seen("list_orders", {"orders": more}), "view": {}})
+    assert first in encoder.calls
+    read = {"tool": "get_order", "arguments": first.arguments, "status": "ok", "result": {}}
+    encoder.encode({"step": 3, "max_steps": 9, "last": read, "view": {}})
+    assert first not in encoder.calls, "what was tried goes first"
 
 
 def test_what_was_tried_is_marked() -> None:
