@@ -44,6 +44,10 @@ class Page(ABC):
     Actions name an element by the ``bid`` that the newest snapshot shows. Every method but `snapshot`, `interrupt` and `close`
     may raise `PageError` (one of its kinds), after which everything is as it was, and `agent_gym.errors.InfrastructureError` when
     the engine itself failed. Calls come one at a time; `interrupt` may come from any thread.
+
+    Every engine tells the same of the same pages: role, name, value, states and order of elements, and the same ids. Only a browser has
+    what comes of scripts, style sheets, frames and shadow roots; dialogs; elements that others cover; pictures; pointer and keyboard by
+    themselves; a clipboard; and what `probes` tells of these.
     """
 
     @abstractmethod

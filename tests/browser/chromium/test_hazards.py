@@ -180,7 +180,7 @@ def test_service_workers_are_never_there(open_page: Open) -> None:
     assert not any("/w.js" in asked for asked in site.asked)
 
 
-def test_what_a_script_saves_goes_nowhere(open_page: Open) -> None:
+def test_what_a_script_saves_never_reaches_the_disk(open_page: Open) -> None:
     save = "const a=document.createElement('a');a.download='a.txt';a.href={};a.click()"
     for href in ("'data:text/plain,a'", "URL.createObjectURL(new Blob(['a']))", "'/b'"):
         page = open_page(Site(a=f"<p>here<script>{save.format(href)}</script>"), "/a")
