@@ -300,8 +300,8 @@ def overlapping(bookings: Iterable[_Booking], times: Sequence[int], minutes: int
 
 
 def _check_free(bookings: Iterable[_Booking], times: Sequence[int], minutes: int) -> None:
-    for booking in overlapping(bookings, times, minutes):
-        raise Conflict(f"{booking.who} is taken by meeting {booking.event_id} then")
+    if overlapping(bookings, times, minutes):  # whom or what for is nobody else's business
+        raise Conflict("somebody who must be there, or the room, is taken then")
 
 
 CALENDAR: dict[str, Callable[..., Record]] = {

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from agent_gym.envs.worlds.workspace.clock import wall
-from agent_gym.envs.worlds.workspace.operations.steps import Record, done, prefixed
+from agent_gym.envs.worlds.workspace.operations.steps import Record, done, kept_thread, prefixed
 from agent_gym.world import Conflict, World
 
 __all__ = ["DOCUMENTS"]
@@ -156,7 +156,7 @@ def restore_version(world: World, document_id: str, version_id: str) -> Record:
 
 def save_attachment(world: World, attachment_id: str, folder_id: str) -> Record:
     attachment = world.get("attachments", attachment_id)
-    person_id = world.get("threads", attachment["thread_id"])["person_id"]
+    person_id = kept_thread(world, attachment["thread_id"])["person_id"]
     if world.get("folders", folder_id)["person_id"] != person_id:
         raise Conflict(f"folder {folder_id} is not one of the person whose mail attachment {attachment_id} is in")
     title = attachment["file"].removesuffix(".pdf")

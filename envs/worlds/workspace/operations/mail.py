@@ -4,14 +4,12 @@ from collections.abc import Callable
 
 from agent_gym.envs.worlds.workspace.catalogue import TEMPLATES
 from agent_gym.envs.worlds.workspace.clock import wall
-from agent_gym.envs.worlds.workspace.operations.steps import Record, done, prefixed
-from agent_gym.world import Conflict, NotFound, World
+from agent_gym.envs.worlds.workspace.operations.steps import DELETED, Record, done, kept_thread, prefixed
+from agent_gym.world import Conflict, World
 
 __all__ = ["MAIL"]
 
 _PAGE = 5
-_DELETED = "deleted"
-"""The folder of what is to be seen no more."""
 _FOUND = 8
 _NOTES = {
     "legal hold": "Legal hold: our lawyers need this mail, it is never deleted.",
@@ -40,7 +38,7 @@ def search_mail(world: World, person_id: str, subject: str) -> Record:
 
 
 def get_thread(world: World, thread_id: str) -> Record:
-    thread = _thread(world, thread_id)
+    thread = kept_thread(world, thread_id)
     zone = world.get("people", thread["person_id"])["time_zone"]
     messages = world.query("SELECT * FROM messages WHERE thread_id = ? ORDER BY sent_at, message_id", (thread_id,))
     count = world.query("SELECT count(*) AS n FROM attachments WHERE thread_id = ?", (thread_id,))[0]["n"]
@@ -66,13 +64,13 @@ def get_thread(world: World, thread_id: str) -> Record:
 
 
 def list_attachments(world: World, thread_id: str) -> Record:
-    person_id = _thread(world, thread_id)["person_id"]
+    person_id = kept_thread(world, thread_id)["person_id"]
     attached = world.query("SELECT attachment_id, file FROM attachments WHERE thread_id = ? ORDER BY file", (thread_id,))
     return {"thread_id": thread_id, "person_id": person_id, "attachments": attached}
 
 
 def reply_mail(world: World, thread_id: str, template: str) -> Record:
-    thread = _thread(world, thread_id)
+    thread = kept_thread(world, thread_id)
     me = world.get("people", thread["person_id"])
     _write(world, thread_id, template, me, me["email"], TEMPLATES[template])
     done(world, "reply_mail", thread_id)
@@ -80,7 +78,7 @@ def reply_mail(world: World, thread_id: str, template: str) -> Record:
 
 
 def forward_mail(world: World, thread_id: str, contact_id: str) -> Record:
-    thread = _thread(world, thread_id)
+    thread = kept_thread(world, thread_id)
     contact = world.get("contacts", contact_id)
     _write(world, thread_id, "forward", world.get("people", thread["person_id"]), contact["email"], f"Forwarded to {contact['contact']}.")
     done(world, "forward_mail", thread_id)
@@ -88,7 +86,7 @@ def forward_mail(world: World, thread_id: str, contact_id: str) -> Record:
 
 
 def move_mail(world: World, thread_id: str, folder: str) -> Record:
-    if _thread(world, thread_id)["folder"] == folder:
+    if kept_thread(world, thread_id)["folder"] == folder:
         raise Conflict(f"thread {thread_id} is in {folder} already")
     world.update("threads", thread_id, folder=folder)
     done(world, "move_mail", thread_id)
@@ -96,17 +94,10 @@ def move_mail(world: World, thread_id: str, folder: str) -> Record:
 
 
 def delete_mail(world: World, thread_id: str) -> Record:
-    _thread(world, thread_id)
-    world.update("threads", thread_id, folder=_DELETED)
+    kept_thread(world, thread_id)
+    world.update("threads", thread_id, folder=DELETED)
     done(world, "delete_mail", thread_id)
-    return {"thread_id": thread_id, "folder": _DELETED}
-
-
-def _thread(world: World, thread_id: str) -> Record:
-    thread = world.get("threads", thread_id)
-    if thread["folder"] == _DELETED:
-        raise NotFound(f"thread_id {thread_id!r} was deleted")
-    return thread
+    return {"thread_id": thread_id, "folder": DELETED}
 
 
 def _page(world: World, person_id: str, folder: str, start: int) -> Record:
