@@ -10,8 +10,9 @@ __all__ = ["WORLDS", "load_worlds"]
 
 WORLDS = {
     "retail": "agent_gym.envs.worlds.retail:RETAIL",
-    "widgets": "agent_gym.envs.worlds.widgets:WIDGETS",
+    "workspace": "agent_gym.envs.worlds.workspace:WORKSPACE",
     "library": "agent_gym.envs.worlds.library:LIBRARY",
+    "widgets": "agent_gym.envs.worlds.widgets:WIDGETS",
 }
 """The worlds by name. A new one is one more line."""
 

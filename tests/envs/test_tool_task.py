@@ -28,7 +28,7 @@ def env() -> Any:
 def test_the_oracles_calls_are_candidates_among_others_and_solve_the_task(env: ToolTask, family: str) -> None:
     sizes = []
     interface = ArrayInterface(env)
-    for split in env.tasks.splits():
+    for split in (split for split in env.tasks.splits() if family in env.tasks.families(split)):
         for task_id in list(env.tasks.ids(split, family))[:10]:
             _, info = interface.reset(seed=1, options={"task_id": task_id})
             observations, total, over = [env.observation.to_dict()], 0.0, False
@@ -79,11 +79,11 @@ def test_worlds_are_chosen_by_name() -> None:
     assert env.reset(seed=0)[1]["task_type"] == "retail/cancel"
     env.close()
     env.clear_caches()
-    with pytest.raises(ConfigurationError, match=r"unknown world 'hotel'; known: retail"):
+    with pytest.raises(ConfigurationError, match="unknown world 'hotel'; known: .*retail"):
         ToolTask(worlds=["hotel"])
     with pytest.raises(ConfigurationError, match="at least one world"):
         ToolTask(worlds=[])
-    assert list(WORLDS) == ["retail"]
+    assert list(WORLDS)[:2] == ["retail", "workspace"]
 
 
 def test_an_oracle_says_when_it_cannot_read_a_goal(env: ToolTask) -> None:
