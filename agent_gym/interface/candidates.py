@@ -2,9 +2,9 @@
 
 A pure function of the goal, the observations so far and the tools, so that it can be rebuilt from a stored trajectory. Nothing
 here knows any world. A parameter that carries ``x-entity`` is filled with the entities of that kind that were seen in results
-or are named in the goal; one with an ``enum`` with its values; one with ``x-find``, a pattern, with what that finds in the goal; a
-text with ``examples`` with these. Where the goal asks for an answer (``asks``), ``finish`` is also offered with every value that a
-field of that name had in results.
+or are named in the goal; one with an ``enum`` with its values; one with ``x-find``, a pattern or several, with what these find in the
+goal; a text with ``examples`` with these. Where the goal asks for an answer (``asks``), ``finish`` is also offered with every value that
+a field of that name had in results, or that a page showed under that name, as a definition's term or a table's heading.
 
 A record is a JSON object of a result. A field named as an entity kind (``order_id``), or a list named as its plural
 (``order_ids``), names entities; the first field that does is the record's subject. Two entities *hang together* if they stand in
@@ -39,6 +39,7 @@ _ANSWER = "answer to the goal"
 _FINISH = CLOSING[0]
 _MAX_ANSWER = 2_000
 """Characters that ``finish`` takes."""
+_LINK = re.compile(r'(?<!\\)\[\d+\] link "((?:[^"\\]|\\.)*)"(?: \([a-z, ]+\))?')
 _NO_VIEW: Mapping[str, Any] = {}
 
 
@@ -97,8 +98,7 @@ class Toolbox:
                     self.kinds[kind] = None
                 elif kind is not None and self.kinds.get(kind) is None:
                     self.kinds[kind] = _finder(schema.get("pattern") or schema.get("items", {}).get("pattern"))
-                if found := _finder(schema.get("x-find")):
-                    self.finders[schema["x-find"]] = found
+                self.finders |= {pattern: _compiled(pattern) for pattern in _patterns(schema)}
 
 
 class Memory:
@@ -161,6 +161,8 @@ class Memory:
         outline = view.get("outline", "")
         if outline != self._outline:
             self._outline, self.page = outline, tokens(outline)
+            for text, words in _answers(outline, asks) if asks else ():
+                self._see((_ANSWER, text), words)
         self.newest += self.page
 
     def _hear(self, last: Mapping[str, Any]) -> None:
@@ -311,7 +313,7 @@ class Memory:
                 if kind != _ELEMENT or tool in self._actions.get(entity, ()):
                     yield ([entity[1]] if many else entity[1]), entity
         elif "x-find" in schema:
-            for text in self._found[schema["x-find"]]:
+            for text in dict.fromkeys(text for pattern in _patterns(schema) for text in self._found[pattern]):
                 yield text, None
         elif "const" in schema:
             yield schema["const"], None
@@ -344,5 +346,44 @@ def _said(value: Any) -> str:
     return text if len(text) <= _MAX_ANSWER else ""
 
 
+def _patterns(schema: Mapping[str, Any]) -> list[str]:
+    """The patterns of ``x-find``."""
+    found = schema.get("x-find", [])
+    return [found] if isinstance(found, str) else list(found)
+
+
 def _finder(pattern: str | None) -> re.Pattern[str] | None:
-    return re.compile(rf"(?<!\w)(?:{pattern.removeprefix('^').removesuffix('$')})(?!\w)") if pattern else None
+    return _compiled(pattern) if pattern else None
+
+
+def _compiled(pattern: str) -> re.Pattern[str]:
+    return re.compile(rf"(?<!\w)(?:{pattern.removeprefix('^').removesuffix('$')})(?!\w)")
+
+
+def _answers(outline: str, asks: str) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """What a page shows under the name of what is asked for, each with the words of its line."""
+    wanted, column, rows = _term(asks), -1, False
+    for line in outline.split("\n"):
+        if line.startswith("| "):
+            cells = line[2:].removesuffix(" |").split(" | ")
+            if not rows:  # the headings
+                column = next((at for at, heading in enumerate(cells) if _term(heading) == wanted), -1)
+            elif 0 <= column < len(cells) and (text := _shown(cells[column].replace("\\|", "|"))):
+                yield text, tokens(line)
+            rows = True
+            continue
+        rows = False
+        term, _, value = line.partition(": ")
+        if value and _term(term) == wanted and (text := _shown(value)):
+            yield text, tokens(line)
+
+
+def _term(name: str) -> str:
+    """A name as fields and pages have it in common."""
+    return "".join(word for word in tokens(name) if word not in ("id", "cents"))
+
+
+def _shown(text: str) -> str:
+    """What a line of an outline says, links by their names; empty for what is too long to be said."""
+    text = _LINK.sub(lambda link: link[1], text).replace("\\[", "[").strip()
+    return text if len(text) <= _MAX_ANSWER else ""

@@ -106,6 +106,29 @@ def test_what_a_field_of_the_wanted_name_had_can_be_answered() -> None:
     assert calls(memory, "finish") == [{}]
 
 
+def test_what_a_page_shows_under_the_wanted_name_can_be_answered() -> None:
+    memory = Memory("Which unit price has the red one?", Toolbox(TOOLS))
+    lines = [
+        "# Order",
+        "Unit price: $19.90",
+        "Price: $7.00",
+        "Items",
+        "| Item | Unit price |",
+        '| [3] link "I1" | [4] link "a \\| b" |',
+    ]
+    lines += ["| I2 |  |", "No unit price", "| Unit | Price |", "| x | y |"]
+    memory.update(None, {"outline": "\n".join(lines)}, asks="unit_price_cents")
+    assert calls(memory, "finish") == [{}, {"answer": "$19.90"}, {"answer": "a | b"}]
+
+
+def test_several_patterns_each_find_what_they_can_in_the_goal() -> None:
+    day, time = r"^\d{4}-\d\d-\d\d$", r"^\d{4}-\d\d-\d\d \d\d:\d\d$"
+    value = {"type": "string", "x-find": [day, time]}
+    tool = ToolSpec(name="say", description="Says.", parameters={"type": "object", "properties": {"value": value}, "required": ["value"]})
+    memory = Memory("At 2028-02-29 10:00, not on 2028-03-01.", Toolbox((tool,)))
+    assert calls(memory, "say") == [{"value": "2028-02-29"}, {"value": "2028-03-01"}, {"value": "2028-02-29 10:00"}]
+
+
 def test_answers_do_not_crowd_out_the_rest() -> None:
     encoder = Encoder("Which price has the blue teapot of order O7?", Toolbox(TOOLS))
     items = [{"item_id": f"I{i}", "price": i, "what": "blue teapot" if i == 80 else "mug"} for i in range(100)]

@@ -67,18 +67,20 @@ class _Form:
             at = next((at for at, line in enumerate(lines) if line == f"— {title} —"), len(lines))
             self.about = read(plain(lines[at + 1]), plan.things, "", plan.label) if at + 1 < len(lines) else {}
 
+    def is_about(self, meant: Mapping[str, Any]) -> bool:
+        """Whether what it is about is meant."""
+        return all(str(meant.get(name)) == value for name, value in self.about.items())
+
     def takes(self, meant: Mapping[str, Any]) -> bool:
-        """Whether it can be filled in so: it is about these things, or has fields and options for them."""
-        if not self.button:
-            return False
-        for name, value in meant.items():
-            field = self.fields.get(self._plan.label(name))
-            if name in self.about:
-                if self.about[name] != str(value):
-                    return False
-            elif field is None or (_selects(field) and not self._labels(field, value)):
-                return False
-        return all(name in meant for name in self.about)
+        """Whether it can be filled in so: it is about these things, and has fields and options for the others."""
+        fields = {name: self.fields.get(self._plan.label(name), {}) for name in meant if name not in self.about}
+        able = all(field and (not _selects(field) or self._labels(field, meant[name])) for name, field in fields.items())
+        return bool(self.button) and self.is_about(meant) and able
+
+    def offers(self, name: str, value: Any) -> bool:
+        """Whether it has that among the options of a field."""
+        field = self.fields.get(self._plan.label(name), {})
+        return _selects(field) and bool(self._labels(field, value))
 
     def next(self, meant: Mapping[str, Any]) -> ToolCall:
         """Fills the first field that does not hold what it should, or pushes the button if all do."""
@@ -122,9 +124,15 @@ class _Way:
     def to_deed(self, act: Act, meant: Mapping[str, Any]) -> ToolCall:
         """Towards the form that does something, or on in it."""
         form = _Form(self.plan, self.view, act.title)
-        if self._has(self.view, act) and form.takes(meant):
-            return form.next(meant)
         things = {name: str(meant[name]) for name in act.entities if name in meant}
+        if self._has(self.view, act) and form.takes(meant):
+            untold = {
+                name: value for name, value in things.items() if name not in form.about and not _selects(form.fields[self.plan.label(name)])
+            }
+            return self._bring(act, meant, untold) or form.next(meant)
+        _, shows, about = self.plan.at(self.view["url"])
+        if step := self._bring(act, meant, {name: value for name, value in things.items() if name not in {**shows, **about}}):
+            return step
         hosts = [place for place in self.plan.hosts(act.spec.name) if place.reads and not self._in_vain(place, act, meant)]
         for place in hosts:
             if set(place.act.required) <= meant.keys():
@@ -133,19 +141,22 @@ class _Way:
             for place in hosts:
                 link = self._link(view, place, None, things)
                 finder = None if link else self._finder(view, place, self._seen(place, act, meant), things)
-                if steps and (link or finder):
-                    if not self.view["error"]:
-                        return ToolCall("go_back")
-                elif link:
-                    return ToolCall("click", {"bid": link})
-                elif finder:
-                    return finder
-        return ToolCall(
-            "goto",
-            {"url": self.plan.address(self.plan.places[act.spec.name], {}, [meant])}
-            if act.spec.name in self.plan.places
-            else {"url": self._outright(act, meant)},
-        )
+                if steps and (link or finder) and not self.view["error"]:
+                    return ToolCall("go_back")
+                if not steps and (link or finder):
+                    return finder or ToolCall("click", {"bid": link})
+        return ToolCall("goto", {"url": self.plan.address(self.plan.places[act.spec.name], {}, [meant])})
+
+    def _bring(self, act: Act, meant: Mapping[str, Any], untold: Mapping[str, str]) -> ToolCall | None:
+        """On in a form, here or on a page before, that leads on and in which something can be chosen that no page on the way has said."""
+        for steps, view in enumerate((self.view, *self.behind)):
+            place, _, _ = self.plan.at(view["url"])
+            for lead in (self.plan.places[name] for name in (place.page.leads if place is not None else ())):
+                form = _Form(self.plan, view, lead.finder.title if lead.finder is not None else "")
+                offered = {name: value for name, value in untold.items() if form.offers(name, value)}
+                if offered and (step := self._finder(view, lead, self._seen(lead, act, meant), offered)):
+                    return ToolCall("go_back") if steps else step
+        return None
 
     def to_page(self, place: Place, own: Mapping[str, Any], things: Mapping[str, str]) -> ToolCall:
         """By a link that leads there; back, if a page before had it; by a form here or in its section; else by the address itself."""
@@ -178,9 +189,10 @@ class _Way:
         return place is not None and act in (*place.forms, *place.continues)
 
     def _in_vain(self, place: Place, act: Act, meant: Mapping[str, Any]) -> bool:
-        """Whether the form has been seen on that page, about these things, and could not be filled in so."""
+        """Whether the page that is shown has the form, about these things, and it cannot be filled in so."""
         here, _, _ = self.plan.at(self.view["url"])
-        return here is place and not _Form(self.plan, self.view, act.title).takes(meant)
+        form = _Form(self.plan, self.view, act.title)
+        return here is place and bool(form.button) and form.is_about(meant) and not form.takes(meant)
 
     def _seen(self, place: Place, act: Act, meant: Mapping[str, Any]) -> Mapping[str, Any]:
         """What a page showed when it was seen with something that is wanted."""
@@ -245,13 +257,6 @@ class _Way:
             if target is not None and (link := self._link(self.view, target, {name: value}, {})):
                 return link
         return bare
-
-    def _outright(self, act: Act, meant: Mapping[str, Any]) -> str:
-        """The address of a page with the form that has been seen before."""
-        for place in self.plan.hosts(act.spec.name):
-            if place.reads and (own := self._seen(place, act, meant)):
-                return self.plan.address(place, own, [meant])
-        raise ValueError(f"there is no way known to {act.spec.name} with {dict(meant)}")
 
 
 def _but_page(arguments: Mapping[str, Any]) -> dict[str, Any]:

@@ -246,7 +246,7 @@ class Plan:
             own = place.act.meaning({name: asked[name] for name in place.own if name in asked}, self.label) if place.reads else {}
         except ValueError:
             return None, {}, asked
-        return place, own, {name: value for name, value in asked.items() if name not in place.own}
+        return place, own, {name: value for name, value in asked.items() if value and name not in place.own}
 
     def _adrift(self, pages: Sequence[Page]) -> list[Act]:
         """The operations that write and that no page names."""

@@ -146,5 +146,6 @@ WORKSPACE = WorldKind(
     },
     counterpart=COLLEAGUE,
     owner=_owner,
+    site="agent_gym.envs.worlds.workspace.site",
 )
 """The workspace world."""
