@@ -301,4 +301,4 @@ def test_random_actions_never_break_an_episode() -> None:
             _, _, terminated, truncated, info = env.step(int(rng.choice(np.flatnonzero(mask))))
             done = terminated or truncated
         assert info["ending"] not in ("", "infra_error")
-        assert env.unwrapped.observation.data["view"]["url"].startswith(("https://retail.example/", "about:blank"))  # type: ignore[attr-defined]
+        assert re.match(r"https://\w+\.example/|about:blank", env.unwrapped.observation.data["view"]["url"])  # type: ignore[attr-defined]
