@@ -31,9 +31,9 @@ def one_core() -> Iterator[None]:
         os.sched_setaffinity(0, cores)
 
 
-def oracle_episodes(env_id: str) -> Episodes:
-    """What the oracle does in the first episodes."""
-    env = gymnasium.make(env_id, interface="text", disable_env_checker=True)
+def oracle_episodes(env_id: str, **keywords: Any) -> Episodes:
+    """What the oracle does in the first episodes of an environment with these keywords."""
+    env = gymnasium.make(env_id, interface="text", disable_env_checker=True, **keywords)
     episodes = []
     for seed in range(_EPISODES):
         observation, info = env.reset(seed=seed)
@@ -48,9 +48,9 @@ def oracle_episodes(env_id: str) -> Episodes:
     return episodes
 
 
-def play(env_id: str, interface: str, episodes: Episodes) -> tuple[float, float]:
+def play(env_id: str, interface: str, episodes: Episodes, **keywords: Any) -> tuple[float, float]:
     """Steps a second and milliseconds a reset, medians of rounds; the first round warms up and does not count."""
-    env = gymnasium.make(env_id, interface=interface, disable_env_checker=True)
+    env = gymnasium.make(env_id, interface=interface, disable_env_checker=True, **keywords)
     rates, resets = [], []
     for _ in range(_ROUNDS + 1):
         stepping = 0.0

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 __all__ = ["measure"]
 
 _ID = "agent_gym:AgentBase/WebTask-v0"
+_RETAIL: dict[str, Any] = {"worlds": ["retail"]}
 _EPISODES = 20
 """That are played in the browser; the first quarter warms up and does not count."""
 _PAUSE_S = 0.2
@@ -25,7 +26,7 @@ _ROWS, _STEPS = 1_000, 20
 
 
 def measure(progress: Callable[[str], None]) -> dict[str, float]:
-    """Plays the oracle's episodes again and again.
+    """Plays the oracle's episodes in the retail world again and again.
 
     Returns:
         ``web_inprocess_steps_per_s`` (rich observations, tool calls) and ``web_inprocess_steps_per_s_array`` (arrays,
@@ -36,11 +37,11 @@ def measure(progress: Callable[[str], None]) -> dict[str, float]:
     """
     with one_core():
         progress("recording the oracle's episodes")
-        episodes = oracle_episodes(_ID)
+        episodes = oracle_episodes(_ID, **_RETAIL)
         progress("text interface")
-        steps, reset = play(_ID, "text", episodes)
+        steps, reset = play(_ID, "text", episodes, **_RETAIL)
         progress("array interface")
-        steps_array, _ = play(_ID, "array", episodes)
+        steps_array, _ = play(_ID, "array", episodes, **_RETAIL)
     metrics = {
         "web_inprocess_steps_per_s": steps,
         "web_inprocess_steps_per_s_array": steps_array,

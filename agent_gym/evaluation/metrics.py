@@ -38,7 +38,7 @@ def summarize(rows: Sequence[Row], *, seed: int = 0) -> dict[str, Any]:
     labels: dict[str, list[Row]] = {}
     for row in rows:
         types.setdefault(row["task_type"] or "unknown", []).append(row)
-        for label in row["capabilities"] or ():
+        for label in row.get("capabilities") or ():
             labels.setdefault(label, []).append(row)
     counts = [count for name in sorted(types) if (count := _successes(types[name]))[1]]
     whole = _figures(rows)

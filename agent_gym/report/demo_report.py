@@ -58,6 +58,13 @@ class DemoReport:
             raise ConfigurationError(f"evaluations must hold {TRAINED!r}, got {sorted(self.evaluations)}")
 
 
+_GROUPS = (
+    ("by_task_type", "Family", "The figures behind this chart"),
+    ("by_capability", "Capability", "By what the tasks take; an episode counts under each of its task's labels"),
+)
+"""The tables of success: by which part of an evaluation, what a row is, how it is announced."""
+
+
 def write_demo_report(data: DemoReport, path: Path) -> Path:
     """Writes the report as one HTML file that needs nothing else; equal data gives equal bytes.
 
@@ -88,6 +95,7 @@ def write_demo_report(data: DemoReport, path: Path) -> Path:
         key=TRAINED,
         trained=trained,
         families=families,
+        groups=_GROUPS,
         headline=_headline(data),
         training_steps=max((point.steps for point in data.with_demonstrations), default=None),
         all_series=all_series,

@@ -115,6 +115,7 @@ def test_bench_tools_gives_its_keys(tmp_path: Path) -> None:
     result = figures("bench", "tools", cwd=tmp_path)
     assert result["bench"] == "tools"
     assert {"tool_steps_per_s", "tool_steps_per_s_array", "tool_reset_ms", "tool_reset_cold_ms"} <= set(result["metrics"])
+    assert {"workspace_steps_per_s", "workspace_reset_ms", "snapshot_ms", "restore_ms"} <= set(result["metrics"])
     assert all(value > 0 for value in result["metrics"].values())
 
 

@@ -9,10 +9,14 @@ import pytest
 
 from agent_gym.core import ToolCall
 from agent_gym.envs.worlds import load_worlds
+from agent_gym.testing import CHECKS, Maker
 from agent_gym.world import World, WorldTaskSet, carry_out
 
 (LIBRARY,) = load_worlds(["library"])
 TASKS = WorldTaskSet([LIBRARY])
+CASES = [("array", check) for check in CHECKS] + [
+    ("text", check) for check in CHECKS if "vec" not in check and check != "stable_baselines3"
+]
 
 
 @pytest.fixture
@@ -73,6 +77,25 @@ def test_renewing_twice_is_all_and_what_fails_changes_nothing() -> None:
     assert statuses == ["ok", "conflict", "conflict"]  # the base has every loan renewed once
     assert digest == world.digest() == world.recomputed_digest()
     world.close()
+
+
+@pytest.mark.parametrize(("interface", "check"), CASES)
+def test_conformance(interface: str, check: str) -> None:
+    keywords = {"interface": interface, "worlds": ["library"], "split": "transfer"}
+    CHECKS[check](Maker("agent_gym:AgentBase/ToolTask-v0", keywords))
+
+
+def test_the_site_leads_the_same_oracle_to_the_same_ends() -> None:
+    env = gymnasium.make("agent_gym:AgentBase/WebTask-v0", interface="text", worlds=["library"], split="transfer")
+    for family in TASKS.families("transfer"):
+        for task_id in TASKS.ids("transfer", family)[:10]:
+            observation, info = env.reset(seed=0, options={"task_id": task_id})
+            seen = [observation]
+            while not info["ending"]:
+                observation, _, _, _, info = env.step(env.get_wrapper_attr("oracle")(seen))
+                seen.append(observation)
+            assert info["ending"] == "success", task_id
+    env.close()
 
 
 def test_a_held_out_world_is_in_no_other_split() -> None:

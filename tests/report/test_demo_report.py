@@ -54,8 +54,16 @@ class Page(HTMLParser):
 
 def evaluation(policy: str, solved: dict[str, int], *, broken: int = 0) -> dict[str, Any]:
     """What ``agent-gym eval --json`` gives, for 40 episodes a family, of which so many were solved."""
-    counts = {"n_turns": 7, "n_invalid_actions": 1, "n_tool_calls": 6, "n_tool_failures": 2, "n_retries": 0, "n_faults": 0}
-    base = {"reward_total": 0.0, "retry_safety": [], **counts}
+    counts = {
+        "n_turns": 7,
+        "n_invalid_actions": 1,
+        "n_tool_calls": 6,
+        "n_tool_failures": 2,
+        "n_retries": 0,
+        "n_faults": 0,
+        "n_useless_questions": 0,
+    }
+    base = {"reward_total": 0.0, "retry_safety": [], "capabilities": ["look_up"], **counts}
     rows: list[dict[str, Any]] = [
         {**base, "task_type": family, "success": index < count, "outcome": "success" if index < count else "failure"}
         for family, count in solved.items()
@@ -201,7 +209,7 @@ def test_it_is_one_file_that_asks_for_nothing(page: str) -> None:
 def test_tables_and_charts_are_named(page: str) -> None:
     tags = Page(page).tags
     assert tags.count("h1") == 1
-    assert tags.count("table") == tags.count("caption") == 4
+    assert tags.count("table") == tags.count("caption") == 5
     assert not re.search(r"<th(?! scope| *ead)[ >]", page)
     assert page.count('role="img" aria-label="Success rate') == tags.count("svg") == 4
 

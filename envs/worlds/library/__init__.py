@@ -58,5 +58,6 @@ LIBRARY = WorldKind(
     bases={"transfer": 4},
     oracle=oracle,
     verified_by={"renew_loan": "get_member"},
+    site="agent_gym.envs.worlds.library.site",
 )
 """The library world."""
