@@ -63,6 +63,8 @@ class Pair:
         """One of the actions that are offered after some."""
         self.offering.reset(seed=0, options=options)
         for call in calls:
+            if call not in self.offering.candidates:  # then one of an earlier page
+                break
             self.offering.step(self.offering.candidates.index(call))
         offered: list[ToolCall] = [
             each for each in self.offering.candidates if each.name not in CLOSING and each.name != "report_infeasible"
