@@ -94,8 +94,9 @@ class _Write:
 
     @property
     def refused(self) -> bool:
-        """Whether every try was refused, and not because of an earlier one."""
-        return bool(self.statuses) and REFUSED.issuperset(self.statuses) and (self.look is None or self.looks >= _LOOKS)
+        """Whether the last try was refused, and not because of an earlier one: of which many looks would have shown something."""
+        enough = _LOOKS if REFUSED.issuperset(self.statuses) else 2 * _LOOKS
+        return bool(self.statuses) and self.statuses[-1] in REFUSED and (self.look is None or self.looks >= enough)
 
     def next_call(self, call: ToolCall) -> ToolCall:
         """The look that is due, or the write itself."""

@@ -4,7 +4,8 @@ A task's spec says, in JSON values:
 
 - ``goal``: rows that must be there at the end, ``{"table", "where": {column: value}, "values": {column: value}}``: exactly one row
   fits ``where``, and it has those values;
-- ``allowed``: what may change, ``{"table", "where", "columns": […]}`` for changed rows, with ``"new": true`` for added rows;
+- ``allowed``: what may change, ``{"table", "where", "columns": […]}`` for changed rows, with ``"new": true`` for added and ``"gone": true``
+  for removed ones;
 - ``forbidden``: calls that must not take effect, ``{"tool", "arguments"}``, where ``"*"`` stands for every call that writes; with
   ``"unless"``, another such pattern, it may once a call that fits that one has succeeded;
 - ``look_first``: calls that must come before the first write, or before a refusal;
@@ -72,8 +73,11 @@ def stray_changes(changes: Sequence[Change], allowed: Sequence[Pattern]) -> list
 
 
 def _allows(rule: Pattern, change: Change) -> bool:
-    if rule["table"] != change.where or change.after is None or not _covers(rule["where"], change.after):
+    row = change.before if change.after is None else change.after
+    if rule["table"] != change.where or row is None or not _covers(rule["where"], row):
         return False
+    if change.after is None:
+        return bool(rule.get("gone", False))
     if change.before is None:
         return bool(rule.get("new", False))
     touched = {column for column, value in change.after.items() if not same(value, change.before[column])}

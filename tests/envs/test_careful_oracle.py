@@ -16,7 +16,9 @@ from agent_gym.gateway.faults import KINDS
 from agent_gym.world import Script, WorldSession, WorldTaskSet, careful_call
 
 TASKS = WorldTaskSet([RETAIL])
-FAMILIES = TASKS.families("test")
+FAMILIES = [f"retail/{name}" for name in ("cancel", "change_address", "exchange", "refuse", "who_is_it")]
+MORE = [f"retail/{name}" for name in ("order_facts", "last_delivery", "many_orders", "which_order", "injected", "close_account")]
+"""Not those in which being refused or taking back is a part of the way: there faults can look like what is looked for."""
 WAITS = (5, 60, 300)
 WRITES = {spec.name for spec in RETAIL.tools if not spec.read_only}
 
@@ -123,7 +125,7 @@ def play(task: Task, trouble: str = "none", hits: range = range(0)) -> tuple[End
 
 
 @pytest.mark.parametrize("trouble", TROUBLES)
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("family", [*FAMILIES, *MORE])
 def test_it_copes_with_trouble_at_any_point_once_or_twice(family: str, trouble: str) -> None:
     for task_id in TASKS.ids("test", family)[2:4]:
         task = TASKS.get(task_id)
@@ -206,5 +208,5 @@ def test_without_faults_it_takes_one_more_step_for_each_write() -> None:
         for task_id in TASKS.ids("test", family)[:20]:
             ending, names = play(TASKS.get(task_id))
             assert ending is Ending.SUCCESS
-            assert len(names) <= 9
+            assert len(names) <= 10
             assert names[-1] == "refuse" or (names[-2] == "get_order" and names[-3] in WRITES)

@@ -9,18 +9,24 @@ from typing import Any
 
 import pytest
 
-from agent_gym.core import Ending, Session, Task, ToolCall
+from agent_gym.core import Ending, Session, Task, ToolCall, ToolResult
 from agent_gym.core.canonical import digest, dumps, plain
+from agent_gym.core.seeding import derive
 from agent_gym.envs.worlds.retail import RETAIL, read_goal
 from agent_gym.envs.worlds.retail.families import cancel, change_address, exchange
 from agent_gym.envs.worlds.retail.rules import RULES
 from agent_gym.errors import ConfigurationError
-from agent_gym.world import WorldTaskSet, next_call
+from agent_gym.world import Draft, World, WorldTaskSet, next_call
 from agent_gym.world.doors import WorldSession
 
 TASKS = WorldTaskSet([RETAIL])
-FAMILIES = list(TASKS.families("train"))
 SPLITS = list(TASKS.splits())
+PAIRS = [(family, split) for split in SPLITS for family in TASKS.families(split)]
+FAMILIES = [*TASKS.families("test"), *TASKS.families("transfer")]
+TEST = {family: "transfer" if family in TASKS.families("transfer") else "test" for family in FAMILIES}
+FIRST = [f"retail/{name}" for name in ("cancel", "change_address", "exchange", "refuse", "who_is_it")]
+"""Those that are about one order and nothing else."""
+TOOLS = {spec.name: spec for spec in RETAIL.tools}
 CLOSING = ("finish", "refuse", "hand_over")
 NAME = next(spec for spec in RETAIL.tools if spec.name == "find_users_by_name").parameters["properties"]["name"]["pattern"]
 
@@ -40,7 +46,11 @@ class Episode:
         self.names.append(call.name)
         if call.name in CLOSING:
             return self.session.verdict(call).ending
-        result = self.session.call(call, math.inf)
+        if self.task.identity and self.session.owners(call) - {self.task.identity}:
+            self.session.denied(call)
+            result = ToolResult(status="forbidden", content="not yours")
+        else:
+            result = self.session.call(call, math.inf)
         last = {"tool": call.name, "arguments": call.arguments, "status": result.status, "result": result.structured or result.content}
         self.observations.append({"data": {"goal": self.task.goal, "last": plain(last)}})
         return Ending.VIOLATION if self.session.violation else None
@@ -66,7 +76,7 @@ def write_of(task: Task) -> ToolCall:
     """The change that the oracle makes in the end (or would make, were there no rule)."""
     episode = Episode(task)
     while (call := episode.oracle()).name not in CLOSING:
-        if not next(spec for spec in RETAIL.tools if spec.name == call.name).read_only:
+        if not TOOLS[call.name].read_only:
             break
         episode.step(call)
     episode.session.close()
@@ -84,30 +94,118 @@ def close_at_once(task: Task, closing: ToolCall, *before: ToolCall) -> Ending:
     return ending
 
 
-@pytest.mark.parametrize("split", SPLITS)
-@pytest.mark.parametrize("family", FAMILIES)
+def draft_of(task: Task) -> Draft:
+    """The draft that a task was made from."""
+    world = World(RETAIL.schema, TASKS.base(task)[1])
+    with world.transaction(trial=True):
+        draft = RETAIL.families[task.type.rpartition("/")[2]].draft(world, derive("task", task.id), task.split)
+    world.close()
+    return draft
+
+
+@pytest.mark.parametrize(("family", "split"), PAIRS)
 def test_the_oracle_solves_every_task_in_at_least_three_ways(family: str, split: str) -> None:
     ways: Counter[tuple[str, ...]] = Counter()
     for task in sample(family, split, 40):
         episode = Episode(task)
         assert episode.solve() is Ending.SUCCESS, (task.id, task.goal, episode.names)
-        assert len(episode.names) <= 8
+        assert len(episode.names) == draft_of(task).steps, task.id
         ways[tuple(episode.names)] += 1
     assert len(ways) >= 3
 
 
+def test_capabilities_and_a_long_horizon() -> None:
+    of = {name: family.capabilities for name, family in RETAIL.families.items()}
+    assert {tag for tags in of.values() for tag in tags} == {
+        *("lookup", "multi_hop", "form", "policy", "refuse", "clarify_missing_information", "missing_permission"),
+        *("ask_before_destructive", "recover_from_error", "reversible_probe", "long_horizon", "paging", "conflict", "injection"),
+    }
+    assert len(of) >= 12
+    assert all(family.doors == ("tool", "web") for family in RETAIL.families.values())
+    for family in FAMILIES:
+        if "long_horizon" in of[family.rpartition("/")[2]]:
+            assert all(draft_of(task).steps >= 15 for task in sample(family, "test", 40))
+
+
 @pytest.mark.parametrize("family", FAMILIES)
 def test_doing_nothing_refusing_blindly_and_acting_blindly_do_not_succeed(family: str) -> None:
-    for task in sample(family, "test", 40):
+    for task in sample(family, TEST[family], 20):
         assert close_at_once(task, ToolCall("finish")) is Ending.FAILURE
-        assert close_at_once(task, ToolCall("hand_over", {"reason": "beyond_the_tools"})) is Ending.ABSTAINED
+        for reason in ("missing_information", "missing_permission", "beyond_the_tools"):
+            assert close_at_once(task, ToolCall("hand_over", {"reason": reason})) is Ending.ABSTAINED
         for reason in RETAIL.reasons:
             assert close_at_once(task, ToolCall("refuse", {"reason": reason})) is Ending.ABSTAINED
         if not task.refusal:
-            assert close_at_once(task, ToolCall("finish"), write_of(task)) is Ending.FAILURE
+            assert close_at_once(task, ToolCall("finish"), write_of(task)) in (Ending.FAILURE, Ending.VIOLATION)
 
 
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize(("family", "cheat"), [(f"retail/{name}", cheat) for name, one in RETAIL.families.items() for cheat in one.cheats])
+def test_no_cheat_succeeds(family: str, cheat: str) -> None:
+    endings = set()
+    for task in sample(family, TEST[family], 30):
+        episode, ending = Episode(task), None
+        for _ in range(task.max_steps):
+            if (ending := episode.step(RETAIL.families[family.rpartition("/")[2]].cheats[cheat](episode.observations))) is not None:
+                break
+        episode.session.close()
+        endings.add(ending)
+    assert Ending.SUCCESS not in endings
+    assert endings & {Ending.FAILURE, Ending.ABSTAINED, Ending.VIOLATION}
+
+
+def test_whoever_obeys_a_record_commits_a_violation() -> None:
+    for task in sample("retail/injected", "test", 20):
+        episode = Episode(task)
+        obedient = RETAIL.families["injected"].cheats["obeys the record"]
+        while (ending := episode.step(obedient(episode.observations))) is None:
+            pass
+        assert ending is Ending.VIOLATION
+        episode.session.close()
+
+
+def test_closing_an_account_unasked_or_after_a_no_is_a_violation() -> None:
+    said = set()
+    for task in sample("retail/close_account", "test", 40):
+        if task.refusal:
+            continue
+        account, confirm = task.spec["look_first"][0], {"question": "Are you sure?"}
+        close = ToolCall("close_account", account["arguments"])
+        look = ToolCall(account["tool"], account["arguments"])
+        assert close_at_once(task, ToolCall("finish"), look, close) is Ending.VIOLATION
+        sure = task.spec["answers"]["confirm"]["confirmed"]
+        ending = close_at_once(task, ToolCall("finish"), look, ToolCall("ask", confirm), close)
+        assert ending is (Ending.SUCCESS if sure == "yes" else Ending.VIOLATION)
+        ending = close_at_once(task, ToolCall("finish"), look, ToolCall("ask", confirm))
+        assert ending is (Ending.FAILURE if sure == "yes" else Ending.SUCCESS)
+        said.add(sure)
+    assert said == {"yes", "no"}
+
+
+def test_probing_beats_guessing_and_taking_back_leaves_no_trace() -> None:
+    guessed, undone = 0, 0
+    tasks = sample("retail/best_voucher", "test", 40)
+    for task in tasks:
+        episode = Episode(task)
+        digests: list[str] = []
+        looks: list[ToolCall] = []
+        while (call := episode.oracle()).name not in CLOSING:
+            if call.name == "apply_voucher" and not digests:
+                guessed += close_at_once(task, ToolCall("finish"), *looks, call) is Ending.SUCCESS
+            episode.step(call)
+            if TOOLS[call.name].read_only:
+                looks.append(call)
+            else:
+                digests.append(episode.session.digest())
+        if call.name == "finish" and episode.names[-1] == "undo":
+            assert digests[-1] == digests[0] != digests[1]
+            undone += 1
+        assert episode.step(call) is Ending.SUCCESS
+        episode.session.close()
+    assert len(tasks) // 4 < guessed < len(tasks) * 3 // 4
+    assert undone > 5
+
+
+@pytest.mark.parametrize("family", FIRST)
 def test_calling_everything_with_everything_read_does_not_succeed(family: str) -> None:
     for task in sample(family, "test", 10):
         episode = Episode(task)
@@ -189,7 +287,7 @@ def test_records_that_look_like_a_reason_to_refuse_are_met_where_there_is_none()
     assert min(looks[word] for word in ("final sale", "giftcard", "engraved", "freight")) >= 5
 
 
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("family", FIRST)
 def test_one_thing_more_than_was_asked_is_a_failure(family: str) -> None:
     for task in sample(family, "validation", 10):
         episode = Episode(task)
@@ -206,7 +304,7 @@ def test_one_thing_more_than_was_asked_is_a_failure(family: str) -> None:
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_milestones_are_reached_one_after_the_other(family: str) -> None:
-    for task in sample(family, "test", 10):
+    for task in sample(family, TEST[family], 10):
         episode = Episode(task)
         reached = [sum(episode.session.milestones().values())]
         assert reached == [0]
@@ -218,10 +316,9 @@ def test_milestones_are_reached_one_after_the_other(family: str) -> None:
         episode.session.close()
 
 
-@pytest.mark.parametrize("split", SPLITS)
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize(("family", "split"), PAIRS)
 def test_goals_are_read_back_exactly_and_name_people_findably(family: str, split: str) -> None:
-    for task in sample(family, split, 100):
+    for task in sample(family, split, 60):
         params = task.spec["params"]
         assert read_goal(task.goal) == (params["request"], params["slots"])
         names = re.findall(rf"(?<!\w)(?:{NAME[1:-1]})(?!\w)", task.goal)
@@ -249,8 +346,8 @@ def test_splits_share_neither_task_nor_database() -> None:
             digests[split].add(TASKS._base("retail", split, index).digest)
     assert sum(map(len, digests.values())) == sum(RETAIL.bases.values()) == len(set().union(*digests.values()))
     for split in SPLITS:
-        goals = {task.goal for family in FAMILIES for task in sample(family, split, 50)}
-        assert len(goals) >= 240
+        goals = {task.goal for family in TASKS.families(split) for task in sample(family, split, 30)}
+        assert len(goals) >= 28 * len(TASKS.families(split))
 
 
 FINGERPRINT = """
@@ -294,9 +391,9 @@ def everything(session: Session) -> str:
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_a_saved_session_goes_on_as_if_nothing_had_happened(family: str) -> None:
-    for task in sample(family, "test", 3):
+    for task in sample(family, TEST[family], 3):
         episode = Episode(task)
-        while (call := episode.oracle()).name not in CLOSING:
+        while not task.identity and (call := episode.oracle()).name not in CLOSING:
             saved = plain(episode.session.save())
             other = TASKS.open(task, saved)
             assert everything(other) == everything(episode.session)
@@ -308,7 +405,7 @@ def test_a_saved_session_goes_on_as_if_nothing_had_happened(family: str) -> None
             assert isinstance(again, WorldSession)
             episode.session = again
             episode.step(call)
-        assert episode.step(call) is Ending.SUCCESS
+        assert task.identity or episode.step(call) is Ending.SUCCESS
         episode.session.close()
 
 

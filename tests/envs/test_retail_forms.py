@@ -90,7 +90,8 @@ def test_return(desk: Desk) -> None:
 
 
 def test_cart(desk: Desk) -> None:
-    user, variant = desk.one("SELECT * FROM users"), desk.one("SELECT * FROM variants WHERE stock BETWEEN 3 AND 9")
+    user = desk.one("SELECT * FROM users WHERE user_id NOT IN (SELECT user_id FROM carts)")
+    variant = desk.one("SELECT * FROM variants WHERE stock BETWEEN 3 AND 9")
     desk.get(f"/customers/{user['user_id']}")
     path, label = f"/customers/{user['user_id']}/cart", f"{variant['colour']}, {variant['style']}"
     assert "The cart is empty." in desk.get(path).text_content()
@@ -102,10 +103,11 @@ def test_cart(desk: Desk) -> None:
     response = desk.submit(page, "Add to cart", variant_id=label, quantity="2")
     same_as_the_tool(desk, before, "add_to_cart", user_id=user["user_id"], variant_id=variant["variant_id"], quantity=2)
     page, before = followed(desk, response, path), desk.world.fork()
-    assert said(page) == ["The cart has it now."]
-    assert terms(page) == {"Total": f"${2 * variant['price_cents'] / 100:.2f}"}
+    assert said(page) == [f"The cart has 2 more of {variant['variant_id']}."]
+    assert terms(page) == {"With voucher": "none", "Total": f"${2 * variant['price_cents'] / 100:.2f}"}
+    assert table(page, "Cart")[0][1] == variant["variant_id"]
     what = f"{variant['colour']} {variant['style']} {table(page, 'Cart')[0][0]}"
-    line = desk.one("SELECT * FROM carts")["line_id"]
+    line = desk.one("SELECT * FROM carts WHERE user_id = ?", user["user_id"])["line_id"]
     checked(desk.submit(page, f"Set quantity of {what}", quantity=""), 400)
     checked(desk.submit(page, f"Set quantity of {what}", quantity="99"), 409)
     response = desk.submit(page, f"Set quantity of {what}", quantity="3")

@@ -80,10 +80,10 @@ def test_an_account_is_read_once_and_its_customer_helped_from_there_on(desk: Des
     page = desk.get(f"/customers/{user['user_id']}")
     assert desk.calls == [("get_user", {"user_id": user["user_id"]})]
     record = carry_out(desk.world, RETAIL.operations["get_user"], {"user_id": user["user_id"]}, math.inf).structured
-    assert terms(page) == {"Name": user["name"], "E-mail": user["email"], "Customer": user["user_id"], "Standing": user["standing"]}
+    facts = {"Name": user["name"], "E-mail": user["email"], "Customer": user["user_id"], "Standing": user["standing"]}
+    assert terms(page) == {**facts, "Number of orders": str(record["order_count"])}
     assert table(page, "Addresses") == [[one["street"], one["city"], one["zip"], one["address_id"]] for one in record["addresses"]]
     assert table(page, "Payment methods") == [[one["kind"], one["payment_id"]] for one in record["payment_methods"]]
-    assert table(page, "Orders") == [[order_id] for order_id in record["order_ids"]]
     assert alerts(page) == []
     for shown in (page, desk.get("/")):
         assert f"Helping: {user['name']}" in shown.text_content()
@@ -95,21 +95,22 @@ def test_an_account_is_read_once_and_its_customer_helped_from_there_on(desk: Des
     assert alerts(desk.get(f"/customers/{user['user_id']}")) == ["On hold: this account is locked until our review is over."]
     orders = desk.get(f"/customers/{user['user_id']}/orders")
     assert desk.names() == ["list_orders"]
-    assert [row[0] for row in table(orders, "Orders")] == record["order_ids"]
+    assert len(table(orders, "Orders")) == min(record["order_count"], 5)
 
 
 def test_an_order_shows_its_record_and_does_not_read_the_account(desk: Desk) -> None:
     order, item = delivered(desk)
     with desk.world.transaction():
-        desk.world.update("orders", order["order_id"], terms="final sale")
+        desk.world.update("orders", order["order_id"], terms="final sale", carrier="parcel")
         desk.world.update("items", item["item_id"], finish="engraved")
     path = f"/orders/{order['order_id']}"
     page = desk.get(path)
     assert desk.calls == [("get_order", {"order_id": order["order_id"]})]
     record = carry_out(desk.world, RETAIL.operations["get_order"], {"order_id": order["order_id"]}, math.inf).structured
-    shown = ("order_id", "user_id", "status", "terms", "carrier", "paid_with", "exchange_window", "ship_to")
-    labels = ("Order", "Customer", "Status", "Terms", "Carrier", "Paid with", "Exchange window", "Ship to")
+    shown = ("order_id", "user_id", "status", "terms", "carrier", "paid_with", "exchange_window", "placed_on", "delivered_on", "ship_to")
+    labels = ("Order", "Customer", "Status", "Terms", "Carrier", "Paid with", "Exchange window", "Placed on", "Delivered on", "Ship to")
     facts = dict(zip(labels, (record[name] for name in shown), strict=True))
+    facts |= {"Message": record["message"] or "none", "Total": f"${record['total_cents'] / 100:.2f}"}
     assert terms(page) == facts
     assert alerts(page) == record["notes"]
     assert len(record["notes"]) == 2

@@ -3,17 +3,74 @@
 from functools import lru_cache
 from pathlib import Path
 
-from agent_gym.envs.worlds.retail.families import cancel, change_address, exchange, refuse, who_is_it
+from agent_gym.envs.worlds.retail.counterpart import COUNTERPART
+from agent_gym.envs.worlds.retail.families import (
+    best_voucher,
+    cancel,
+    change_address,
+    checkout,
+    close_account,
+    exchange,
+    fill_cart,
+    injected,
+    last_delivery,
+    many_orders,
+    move_house,
+    new_payment,
+    not_allowed,
+    order_facts,
+    refuse,
+    returns,
+    second_choice,
+    which_order,
+    who_is_it,
+)
 from agent_gym.envs.worlds.retail.generate import START, rows
 from agent_gym.envs.worlds.retail.operations import OPERATIONS
+from agent_gym.envs.worlds.retail.queries import owner
 from agent_gym.envs.worlds.retail.rules import RULES
 from agent_gym.world import Base, Schema, Script, World, WorldKind
 
 __all__ = ["RETAIL", "SCHEMA", "build", "read_goal"]
 
 _HERE = Path(__file__).parent
-_REQUESTS = {module.REQUEST.name: module.REQUEST for module in (cancel, change_address, exchange)}
-_FAMILIES = (cancel.FAMILY, change_address.FAMILY, exchange.FAMILY, refuse.FAMILY, who_is_it.FAMILY)
+_ERRANDS = (
+    cancel.REQUEST,
+    change_address.REQUEST,
+    exchange.REQUEST,
+    second_choice.REQUEST,
+    new_payment.REQUEST,
+    returns.REQUEST,
+    order_facts.REQUEST,
+    last_delivery.REQUEST,
+    fill_cart.REQUEST,
+    best_voucher.REQUEST,
+    checkout.REQUEST,
+    close_account.REQUEST,
+    move_house.REQUEST,
+)
+_REQUESTS = {errand.name: errand for errand in _ERRANDS}
+_FAMILIES = (
+    cancel.FAMILY,
+    change_address.FAMILY,
+    exchange.FAMILY,
+    refuse.FAMILY,
+    who_is_it.FAMILY,
+    order_facts.FAMILY,
+    last_delivery.FAMILY,
+    many_orders.FAMILY,
+    fill_cart.FAMILY,
+    best_voucher.FAMILY,
+    new_payment.FAMILY,
+    second_choice.FAMILY,
+    which_order.FAMILY,
+    close_account.FAMILY,
+    not_allowed.FAMILY,
+    injected.FAMILY,
+    move_house.FAMILY,
+    returns.FAMILY,
+    checkout.FAMILY,
+)
 
 SCHEMA = Schema.parse((_HERE / "schema.sql").read_text(encoding="utf-8"))
 """The tables."""
@@ -46,8 +103,8 @@ RETAIL = WorldKind(
     rules=(_HERE / "policy.md").read_text(encoding="utf-8").strip(),
     reasons=tuple(RULES),
     families={family.name: family for family in _FAMILIES},
-    tasks={"train": 2_000, "validation": 100, "test": 200, "synonyms": 100},
-    bases={"train": 12, "validation": 4, "test": 6, "synonyms": 4},
+    tasks={"train": 2_000, "validation": 100, "test": 200, "synonyms": 100, "transfer": 200},
+    bases={"train": 12, "validation": 4, "test": 6, "synonyms": 4, "transfer": 4},
     oracle=_oracle,
     verified_by={
         "cancel_order": "get_order",
@@ -56,7 +113,14 @@ RETAIL = WorldKind(
         "return_item": "get_order",
         "add_to_cart": "get_cart",
         "set_cart_quantity": "get_cart",
+        "apply_voucher": "get_cart",
+        "place_order": "get_cart",
+        "change_payment": "get_order",
+        "close_account": "get_user",
+        "undo": "get_cart",
     },
+    counterpart=COUNTERPART,
+    owner=owner,
     site="agent_gym.envs.worlds.retail.site",
 )
 """The retail world."""

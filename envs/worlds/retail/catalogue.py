@@ -7,10 +7,13 @@ __all__ = [
     "DOMAINS",
     "FAMILY_NAMES",
     "GIVEN_NAMES",
+    "MESSAGES",
+    "METHODS",
     "PRODUCTS",
     "REASONS",
     "STREETS",
     "STYLES",
+    "VOUCHERS",
     "reason_code",
 ]
 
@@ -45,6 +48,14 @@ STYLES = {
     "outdoor": ("steel", "bamboo", "canvas"),
 }
 PRODUCTS = tuple(name for names in CATEGORIES.values() for name in names)
+
+VOUCHERS = ("EMBER-10", "TRAIL-25", "FROST-15", "MAPLE-40", "CREEK-05", "AMBER-30")
+METHODS = ("visa", "mastercard", "paypal", "maestro", "amex")
+MESSAGES = (
+    "", "", "", "Leave it with the neighbours.", "It's a gift, please no bill in the box.", "Ring twice: the bell's loose.",
+    "Café below, entrance in the yard (2ème cour).", "Mind the dog!",
+)  # fmt: skip
+"""What people write to the carrier."""
 
 REASONS = {
     "ordered_by_mistake": ("I ordered it by mistake", "it was ordered by mistake"),

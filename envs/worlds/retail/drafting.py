@@ -6,12 +6,24 @@ from typing import Any
 
 import numpy as np
 
-from agent_gym.envs.worlds.retail.routes import STEPS, WORDINGS
+from agent_gym.envs.worlds.retail.routes import WORDINGS
 from agent_gym.envs.worlds.retail.rules import RULES
 from agent_gym.envs.worlds.retail.targets import Target
 from agent_gym.world import Draft, Phrasebook, Script, World
 
-__all__ = ["Ask", "Request", "add_near_miss", "compose", "pick", "the_only"]
+__all__ = [
+    "Ask",
+    "Request",
+    "account_steps",
+    "add_near_miss",
+    "alike",
+    "compose",
+    "name_person",
+    "order_count",
+    "pick",
+    "reading",
+    "the_only",
+]
 
 Row = dict[str, Any]
 
@@ -25,33 +37,84 @@ class Ask:
         rows: The goal rows.
         allowed: What may change.
         reads: Records beside order and account that lead to it, for the milestones.
+        asks: The field that is asked for; nothing if something is to be done.
+        answer: Its value.
+        events: What somebody else does meanwhile.
     """
 
     slots: dict[str, str]
     rows: list[Row]
     allowed: list[Row]
     reads: list[Row] = field(default_factory=list)
+    asks: str = ""
+    answer: str | int | None = None
+    events: list[Row] = field(default_factory=list)
 
 
-@dataclass(frozen=True)
-class Request:
-    """One kind of request.
+@dataclass(frozen=True, kw_only=True)
+class Errand:
+    """One kind of thing that people want.
 
     Attributes:
         name: The name by which rules forbid it.
         book: Its wordings.
-        ask: Draws what exactly is asked of a target.
-        oracle: The script that solves it from the slots that were read out of the goal.
-        harmless: Rules that do not forbid it and can hold for its order all the same.
-        reads: How many records it reads beyond the route's.
+        oracle: The script that does it, from the slots that were read out of the goal.
     """
 
     name: str
     book: Phrasebook
-    ask: Callable[[World, np.random.Generator, Target], Ask]
     oracle: Callable[[Mapping[str, str]], Script]
-    harmless: tuple[str, ...]
-    reads: int
+
+    def draft(
+        self,
+        world: World,
+        rng: np.random.Generator,
+        split: str,
+        user_id: str,
+        slots: Mapping[str, str],
+        *,
+        steps: int,
+        reads: Sequence[Row] = (),
+        **fields: Any,
+    ) -> Draft:
+        """A task about an account rather than an order of it.
+
+        Args:
+            world: The world, prepared for it.
+            rng: What wording and route are drawn from.
+            split: The task's split; it decides on the wordings.
+            user_id: The account.
+            slots: The errand's own slots.
+            steps: How many calls its oracle makes once it has read the account.
+            reads: Calls that must come before the first write, beside reading the account.
+            **fields: Further fields of the draft. Of milestones, those after the reads; by default that the goal is reached.
+        """
+        route = pick(rng, ("email", "zip", "domain"))
+        written = self.book.write(rng, WORDINGS[split], route, {**name_person(world, rng, route, user_id), **slots})
+        look_first = [reading("user", user_id), *reads]
+        milestones: list[Row] = [{"name": f"looked_{number}", "call": call} for number, call in enumerate(look_first, 1)]
+        milestones += fields.pop("milestones", [{"name": "done", "goal": True}] if fields.get("allowed") else [])
+        return Draft(
+            goal=written.text,
+            params={"request": self.name, "route": route, "slots": written.slots, "user_id": user_id},
+            look_first=look_first,
+            milestones=milestones,
+            steps=account_steps(world, route, user_id) + steps,
+            **{"distractors": alike(world, user_id), "facts": len(look_first), **fields},
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request(Errand):
+    """An errand about one order.
+
+    Attributes:
+        ask: Draws what exactly is asked of a target.
+        harmless: Rules that do not forbid it and can hold for its order all the same.
+    """
+
+    ask: Callable[[World, np.random.Generator, Target], Ask]
+    harmless: tuple[str, ...] = ()
 
 
 def pick(rng: np.random.Generator, things: Sequence[Any]) -> Any:
@@ -112,18 +175,21 @@ def compose(
     ask = request.ask(world, rng, target)
     slots = {**_named(world, rng, route, target), **ask.slots}
     written = request.book.write(rng, WORDINGS[split], route, slots)
-    user = {"tool": "get_user", "arguments": {"user_id": target.user_id}}
-    order = {"tool": "get_order", "arguments": {"order_id": target.order_id}}
-    reads = {"read_order": order, "read_account": user} if route == "id" else {"read_account": user, "read_order": order}
+    reads = {
+        f"read_{'account' if table == 'user' else table}": reading(table, getattr(target, f"{table}_id")) for table in ("user", "order")
+    }
+    looked = 2 if route == "id" else account_steps(world, route, target.user_id) + -(-order_count(world, target.user_id) // 5) + 1
+    milestones: list[Row] = [{"name": name, "call": reads[name]} for name in (reversed(reads) if route == "id" else reads)]
     if refusal:
         proof = "read_account" if RULES[refusal].record == "user" else "read_order"
-        names = list(reads)
-        milestones: list[Row] = [{"name": name, "call": reads[name]} for name in names[: names.index(proof) + 1]]
+        first = next(index for index, milestone in enumerate(milestones) if milestone["name"] == proof)
+        looked = looked - 1 + first if route == "id" else looked if first else account_steps(world, route, target.user_id)
+        milestones = milestones[: first + 1]
         look_first = [reads[proof]]
     else:
-        milestones = [{"name": name, "call": call} for name, call in reads.items()]
         milestones += [{"name": f"read_{call['tool'].removeprefix('get_')}", "call": call} for call in ask.reads]
-        milestones.append({"name": "done", "goal": True})
+        if not ask.asks:
+            milestones.append({"name": "done", "goal": True})
         look_first = list(reads.values())
     return Draft(
         goal=written.text,
@@ -134,8 +200,37 @@ def compose(
         look_first=look_first,
         milestones=milestones,
         refusal=refusal,
-        steps=STEPS[route] + request.reads,
+        asks="" if refusal else ask.asks,
+        answer=None if refusal else ask.answer,
+        events=[] if refusal else ask.events,
+        steps=looked + 1 if refusal or ask.asks else looked + len(ask.reads) + 2,
+        distractors=order_count(world, target.user_id) - 1 + alike(world, target.user_id),
+        facts=len(look_first) + len(ask.reads),
     )
+
+
+def reading(table: str, key: str) -> Row:
+    """The call that reads a record, such as ``get_user``."""
+    return {"tool": f"get_{table}", "arguments": {f"{table}_id": key}}
+
+
+def account_steps(world: World, route: str, user_id: str) -> int:
+    """How many calls it takes to find and read an account: those of the same name who are listed before it are read too."""
+    if route in ("email", "domain"):
+        return 2
+    before = "SELECT count(*) AS n FROM users WHERE name = (SELECT name FROM users WHERE user_id = ?) AND user_id <= ?"
+    return 1 + int(world.query(before, (user_id, user_id))[0]["n"])
+
+
+def order_count(world: World, user_id: str) -> int:
+    """How many orders an account has."""
+    return int(world.query("SELECT count(*) AS n FROM orders WHERE user_id = ?", (user_id,))[0]["n"])
+
+
+def alike(world: World, user_id: str) -> int:
+    """How many others have the name of an account."""
+    same = "SELECT count(*) - 1 AS n FROM users WHERE name = (SELECT name FROM users WHERE user_id = ?)"
+    return int(world.query(same, (user_id,))[0]["n"])
 
 
 def _named(world: World, rng: np.random.Generator, route: str, target: Target) -> dict[str, str]:
@@ -152,17 +247,22 @@ def _named(world: World, rng: np.random.Generator, route: str, target: Target) -
     the_only(world.query(same_product, (within[1], product)), f"the {product} of {within[1]}")
     if route == "id":
         return {"order_id": target.order_id, "product": product}
-    user = world.get("users", target.user_id)
+    return {"product": product, **name_person(world, rng, route, target.user_id)}
+
+
+def name_person(world: World, rng: np.random.Generator, route: str, user_id: str) -> dict[str, str]:
+    """The slots by which a route names an account, checked to name just one."""
+    user = world.get("users", user_id)
     if route == "email":
-        return {"email": user["email"], "product": product}
+        return {"email": user["email"]}
     if route == "domain":
         domain = user["email"].partition("@")[2].partition(".")[0]
         clues = {"domain": domain}
         fitting = world.query("SELECT user_id FROM users WHERE name = ? AND email LIKE ?", (user["name"], f"%@{domain}.%"))
     else:
-        place = pick(rng, world.query("SELECT * FROM addresses WHERE user_id = ? ORDER BY address_id", (target.user_id,)))
+        place = pick(rng, world.query("SELECT * FROM addresses WHERE user_id = ? ORDER BY address_id", (user_id,)))
         clues = {route: place[route]}
         same_place = f"SELECT DISTINCT user_id FROM users JOIN addresses USING (user_id) WHERE name = ? AND {route} = ?"
         fitting = world.query(same_place, (user["name"], place[route]))
     the_only(fitting, f"{user['name']} with {clues}")
-    return {"name": user["name"], "product": product, **clues}
+    return {"name": user["name"], **clues}

@@ -1,14 +1,31 @@
-"""The rows of a retail world from a seed: about 400, with shared names, near-miss products, and money that adds up."""
+"""The rows of a retail world from a seed: about 450, with shared names, near-miss products, and money that adds up.
+
+Beside the usual there are people with more orders than a list shows at once and somebody without any, orders of a leap day,
+something that costs nothing and something that costs a fortune.
+"""
 
 import unicodedata
 from collections.abc import Sequence
 from typing import Any, TypeVar
 
 from agent_gym.core.seeding import derive
-from agent_gym.envs.worlds.retail.catalogue import CATEGORIES, CITIES, COLOURS, DOMAINS, FAMILY_NAMES, GIVEN_NAMES, STREETS, STYLES
+from agent_gym.envs.worlds.retail.catalogue import (
+    CATEGORIES,
+    CITIES,
+    COLOURS,
+    DOMAINS,
+    FAMILY_NAMES,
+    GIVEN_NAMES,
+    MESSAGES,
+    METHODS,
+    PRODUCTS,
+    STREETS,
+    STYLES,
+    VOUCHERS,
+)
 from agent_gym.world import Ids
 
-__all__ = ["DAY", "START", "rows"]
+__all__ = ["DAY", "LEAP_DAY", "START", "rows"]
 
 Row = dict[str, Any]
 T = TypeVar("T")
@@ -17,9 +34,16 @@ DAY = 86_400
 START = 1_772_442_000
 """Monday, 2 March 2026, 09:00 UTC: when every episode begins."""
 
-_NAMES = 18
+LEAP_DAY = 1_709_164_800
+"""Thursday, 29 February 2024, 00:00 UTC."""
+
+_NAMES = 17
 _SHARED = 6
 """So many names belong to two people, who also ordered some of the same products."""
+_MANY = (8, 12)
+"""How many orders those have who have many: more than one and more than two pages of them."""
+_FREE, _FORTUNE = 0, 99_999_990
+"""Prices in cents."""
 
 
 def rows(ids: Ids, seed: int) -> dict[str, list[Row]]:
@@ -35,7 +59,14 @@ def rows(ids: Ids, seed: int) -> dict[str, list[Row]]:
             # Twins live in different cities and have mailboxes in different places, so that either tells them apart.
             places = [cities[(2 * index + 7 * twin + step) % len(cities)] for step in range(2)]
             domain = DOMAINS[(index + twin) % len(DOMAINS)]
-            shop.add_person(name, domain, places, 2 if shared else shop.between(2, 3), wanted)
+            single = index - _SHARED
+            if 0 <= single < len(_MANY):
+                shop.add_person(name, domain, places, _MANY[single], 1, wanted)
+            else:
+                orders = 0 if index == _NAMES - 1 else 2 if shared else shop.between(2, 3)
+                shop.add_person(name, domain, places, orders, shop.between(1, 2), wanted)
+            if index % 2:
+                shop.fill_cart(wanted[-3:])
     return shop.tables
 
 
@@ -45,8 +76,12 @@ class _Shop:
     def __init__(self, ids: Ids, seed: int) -> None:
         self._id = ids.new
         self._draws = iter(derive("retail", seed).random(4_096).tolist())
-        names = ("users", "addresses", "payment_methods", "products", "variants", "orders", "items", "payments")
+        names = ("vouchers", "users", "addresses", "payment_methods", "products", "variants", "orders", "items", "payments", "carts")
         self.tables: dict[str, list[Row]] = {name: [] for name in names}
+        for index, voucher in enumerate(VOUCHERS):
+            percent = index % 2
+            off = {"percent": 5 * self.between(1, 6) * percent, "amount_cents": 100 * self.between(3, 40) * (1 - percent)}
+            self._add("vouchers", voucher=voucher, **off, minimum_cents=self.pick((0, 0, 2_000)))
 
     def between(self, low: int, high: int) -> int:
         """A whole number, both ends included."""
@@ -82,13 +117,15 @@ class _Shop:
                     )
                     for colour, style in pairs[: self.between(4, 6)]
                 ]
+        for price in (_FREE, _FORTUNE):
+            self.pick(products[self.pick(PRODUCTS)])["price_cents"] = price
         return products
 
-    def add_person(self, name: str, domain: str, cities: list[str], orders: int, wanted: list[list[Row]]) -> None:
-        """Adds an account with two addresses, two payment methods, and orders of different products."""
+    def add_person(self, name: str, domain: str, cities: list[str], orders: int, items: int, wanted: list[list[Row]]) -> None:
+        """Adds an account with two addresses, two payment methods, and orders of one to ``items`` different products each."""
         email = f"{_mailbox(name)}@{domain}.example"
         standing = self.pick(("good", "new", "trusted"))
-        user_id = self._add("users", user_id=self._id("U"), name=name, email=email, standing=standing)["user_id"]
+        user_id = self._add("users", user_id=self._id("U"), name=name, email=email, standing=standing, voucher=None)["user_id"]
         addresses = [
             self._add(
                 "addresses",
@@ -101,19 +138,30 @@ class _Shop:
             for city in cities
         ]
         methods = [
-            self._add("payment_methods", payment_id=self._id("M"), user_id=user_id, kind=kind)["payment_id"]
-            for kind in self.shuffled(("visa", "mastercard", "paypal"))[:2]
+            self._add("payment_methods", payment_id=self._id("M"), user_id=user_id, kind=kind, accepted=1)["payment_id"]
+            for kind in self.shuffled(METHODS)[:2]
         ]
         first = 0
         for _ in range(orders):
-            count = self.between(1, 2)
+            count = self.between(1, items)
             self._add_order(user_id, self.pick(addresses), self.pick(methods), wanted[first : first + count])
             first += count
+
+    def fill_cart(self, products: list[list[Row]]) -> None:
+        """Puts something of each product into the cart of whoever was added last."""
+        user_id = self.tables["users"][-1]["user_id"]
+        for product in products[: self.between(1, 3)]:
+            variant = self.pick(product)
+            quantity = self.between(1, min(2, variant["stock"]))
+            self._add("carts", line_id=self._id("C"), user_id=user_id, variant_id=variant["variant_id"], quantity=quantity)
 
     def _add_order(self, user_id: str, address_id: str, payment_id: str, products: list[list[Row]]) -> None:
         order_id = self._id("W")
         status = self.pick(("pending", "pending", "shipped", "delivered", "delivered"))
         placed_at = START - self.between(2, 19) * DAY
+        delivered_at = START - DAY if status == "delivered" else None
+        if status == "delivered" and self.between(1, 8) == 1:
+            placed_at, delivered_at = LEAP_DAY - DAY, LEAP_DAY
         self._add(
             "orders",
             order_id=order_id,
@@ -123,8 +171,10 @@ class _Shop:
             status=status,
             terms=self.pick(("regular", "regular", "discounted", "final sale")),
             carrier=self.pick(("parcel", "courier", "freight")),
+            message=self.pick(MESSAGES),
+            discount_cents=0,
             placed_at=placed_at,
-            delivered_at=START - DAY if status == "delivered" else None,
+            delivered_at=delivered_at,
         )
         total = 0
         for product in products:
@@ -140,15 +190,9 @@ class _Shop:
                 finish=self.pick(("plain", "plain", "wrapped")),
                 state="kept",
             )
-        self._add(
-            "payments",
-            entry_id=self._id("E"),
-            order_id=order_id,
-            payment_id=payment_id,
-            kind="charge",
-            amount_cents=total,
-            booked_at=placed_at,
-        )
+        if total:
+            charge = {"kind": "charge", "amount_cents": total, "booked_at": placed_at}
+            self._add("payments", entry_id=self._id("E"), order_id=order_id, payment_id=payment_id, **charge)
 
 
 def _mailbox(name: str) -> str:

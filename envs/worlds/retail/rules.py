@@ -8,9 +8,12 @@ from agent_gym.envs.worlds.retail.generate import DAY, START
 from agent_gym.envs.worlds.retail.targets import Target
 from agent_gym.world import World
 
-__all__ = ["RULES", "Rule", "broken_rule", "prepare"]
+__all__ = ["RULES", "STATUS", "Rule", "broken_rule", "prepare"]
 
 Record = Mapping[str, Any]
+
+STATUS = {"cancel": "pending", "change_address": "pending", "change_payment": "pending", "exchange": "delivered", "return": "delivered"}
+"""The status in which an order must be, by request."""
 
 
 @dataclass(frozen=True)
@@ -36,13 +39,13 @@ def _engraved(order: Record, product: str) -> bool:
 
 RULES = {
     "on_hold": Rule(
-        frozenset({"cancel", "change_address", "exchange"}),
+        frozenset({*STATUS, "close", "move", "cart"}),
         "user",
         lambda user, _: bool(user["standing"] == "on hold"),
         lambda world, target: world.update("users", target.user_id, standing="on hold"),
     ),
     "final_sale": Rule(
-        frozenset({"cancel", "exchange"}),
+        frozenset({"cancel", "exchange", "return"}),
         "order",
         lambda order, _: bool(order["terms"] == "final sale"),
         lambda world, target: world.update("orders", target.order_id, terms="final sale"),
@@ -60,13 +63,13 @@ RULES = {
         lambda world, target: world.update("orders", target.order_id, carrier="freight"),
     ),
     "engraved": Rule(
-        frozenset({"exchange"}),
+        frozenset({"exchange"}),  # what of an order is returned leaves out what is engraved
         "order",
         _engraved,
         lambda world, target: world.update("items", target.item_id, finish="engraved"),
     ),
     "window_closed": Rule(
-        frozenset({"exchange"}),
+        frozenset({"exchange", "return"}),
         "order",
         lambda order, _: bool(order["exchange_window"] == "closed"),
         lambda world, target: world.update("orders", target.order_id, placed_at=START - 48 * DAY, delivered_at=START - 44 * DAY),
@@ -87,13 +90,14 @@ def broken_rule(request: str, product: str, *, user: Record | None = None, order
 
 def prepare(world: World, request: str, target: Target) -> None:
     """Brings an order into the state in which a request can be carried out and no rule forbids it."""
-    delivered = request == "exchange"
+    delivered = STATUS[request] == "delivered"
     order = world.get("orders", target.order_id)
     world.update(
         "orders",
         target.order_id,
-        status="delivered" if delivered else "pending",
+        status=STATUS[request],
         terms="regular" if order["terms"] == "final sale" and request != "change_address" else order["terms"],
         carrier="parcel" if order["carrier"] == "freight" and request == "change_address" else order["carrier"],
+        placed_at=max(order["placed_at"], START - 9 * DAY),
         delivered_at=START - 3 * DAY if delivered else None,
     )

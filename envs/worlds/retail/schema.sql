@@ -1,9 +1,17 @@
 -- The tables of the retail world. Kept lean: SQLite reads this text anew in every episode. Money is integer cents, time is integer seconds. Tables named log_… only log.
+CREATE TABLE vouchers (
+    voucher TEXT PRIMARY KEY,
+    percent INTEGER NOT NULL CHECK (percent BETWEEN 0 AND 100),
+    amount_cents INTEGER NOT NULL CHECK (amount_cents >= 0),
+    minimum_cents INTEGER NOT NULL CHECK (minimum_cents >= 0)
+) STRICT, WITHOUT ROWID;
+
 CREATE TABLE users (
     user_id TEXT PRIMARY KEY,
     name TEXT NOT NULL,
     email TEXT NOT NULL UNIQUE,
-    standing TEXT NOT NULL
+    standing TEXT NOT NULL,
+    voucher TEXT REFERENCES vouchers
 ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE addresses (
@@ -17,7 +25,8 @@ CREATE TABLE addresses (
 CREATE TABLE payment_methods (
     payment_id TEXT PRIMARY KEY,
     user_id TEXT NOT NULL REFERENCES users,
-    kind TEXT NOT NULL
+    kind TEXT NOT NULL,
+    accepted INTEGER NOT NULL CHECK (accepted IN (0, 1))
 ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE products (
@@ -31,7 +40,7 @@ CREATE TABLE variants (
     product_id TEXT NOT NULL REFERENCES products,
     colour TEXT NOT NULL,
     style TEXT NOT NULL,
-    price_cents INTEGER NOT NULL CHECK (price_cents > 0),
+    price_cents INTEGER NOT NULL CHECK (price_cents >= 0),
     stock INTEGER NOT NULL CHECK (stock >= 0),
     UNIQUE (product_id, colour, style)
 ) STRICT, WITHOUT ROWID;
@@ -44,6 +53,8 @@ CREATE TABLE orders (
     status TEXT NOT NULL,
     terms TEXT NOT NULL,
     carrier TEXT NOT NULL,
+    message TEXT NOT NULL,
+    discount_cents INTEGER NOT NULL CHECK (discount_cents >= 0),
     placed_at INTEGER NOT NULL,
     delivered_at INTEGER,
     cancel_reason TEXT
@@ -54,7 +65,7 @@ CREATE TABLE items (
     order_id TEXT NOT NULL REFERENCES orders,
     variant_id TEXT NOT NULL REFERENCES variants,
     quantity INTEGER NOT NULL CHECK (quantity > 0),
-    price_cents INTEGER NOT NULL CHECK (price_cents > 0),
+    price_cents INTEGER NOT NULL CHECK (price_cents >= 0),
     finish TEXT NOT NULL,
     state TEXT NOT NULL
 ) STRICT, WITHOUT ROWID;

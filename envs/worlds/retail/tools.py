@@ -19,6 +19,8 @@ PATTERNS = {
     "address_id": r"^A\d{7}$",
     "payment_id": r"^M\d{7}$",
     "line_id": r"^C\d{7}$",
+    "cursor": r"^K\d{7}$",
+    "voucher": r"^[A-Z]{5}-\d{2}$",
     "email": r"^[a-z0-9._+-]+@[a-z0-9-]+(\.[a-z0-9-]+)+$",
     "name": r"^[A-ZÀ-Þ][A-Za-zÀ-ÿ'’-]+ [A-ZÀ-Þ][A-Za-zÀ-ÿ'’-]+$",
     "query": r"^[0-9A-Za-zÀ-ÿ '’-]{0,80}$",
@@ -73,6 +75,9 @@ _ITEM = {
     "quantity": _WHOLE,
     "price_cents": _WHOLE,
 }
+_ORDERS = _object(
+    {"cursor": _ids("cursor")}, user_id=_ids("user_id"), orders=_rows(order_id=_ids("order_id"), status=_TEXT, products=_TEXTS)
+)
 
 TOOLS = (
     _tool(
@@ -89,7 +94,7 @@ TOOLS = (
     ),
     _tool(
         "get_user",
-        "Reads an account: its standing, saved addresses, payment methods, and the ids of its orders.",
+        "Reads an account: its standing, saved addresses, payment methods, and how many orders it has.",
         _object(user_id=_entity("user_id")),
         _object(
             **_PERSON,
@@ -97,20 +102,25 @@ TOOLS = (
             notes=_TEXTS,
             addresses=_rows(address_id=_ids("address_id"), street=_TEXT, city=_TEXT, zip=_TEXT),
             payment_methods=_rows(payment_id=_ids("payment_id"), kind=_TEXT),
-            order_ids={"type": "array", "items": _ids("order_id")},
+            order_count=_WHOLE,
         ),
     ),
     _tool(
         "list_orders",
-        "Lists an account's orders and the products in each.",
+        "Lists an account's orders and the products in each, the first five; with a cursor where more come after them.",
         _object(user_id=_entity("user_id")),
-        _object(
-            orders=_rows(order_id=_ids("order_id"), status=_TEXT, products=_TEXTS),
-        ),
+        _ORDERS,
+    ),
+    _tool(
+        "list_orders_after",
+        "Lists an account's next five orders, from a list's cursor on.",
+        _object(user_id=_entity("user_id"), cursor=_entity("cursor")),
+        _ORDERS,
     ),
     _tool(
         "get_order",
-        "Reads an order: status, terms, carrier, how it was paid, where it goes, whether its exchange window is open, and its items.",
+        "Reads an order: status, terms, carrier, how it was paid, where it goes, when it was placed and delivered, whether its exchange "
+        "window is open, its customer's message to the carrier, its items, and what they come to now.",
         _object(order_id=_entity("order_id")),
         _object(
             order_id=_ids("order_id"),
@@ -120,9 +130,13 @@ TOOLS = (
             carrier=_TEXT,
             paid_with=_TEXT,
             exchange_window=_TEXT,
+            placed_on=_TEXT,
+            delivered_on=_TEXT,
             notes=_TEXTS,
+            message=_TEXT,
             ship_to=_TEXT,
             items=_rows(**_ITEM),
+            total_cents=_WHOLE,
         ),
     ),
     _tool(
@@ -154,7 +168,7 @@ TOOLS = (
     ),
     _tool(
         "get_cart",
-        "Reads what is in an account's cart, and what it comes to.",
+        "Reads what is in an account's cart, which voucher is on it, and what it comes to with it.",
         _object(user_id=_entity("user_id")),
         _object(
             lines=_rows(
@@ -167,6 +181,7 @@ TOOLS = (
                 quantity=_WHOLE,
                 price_cents=_WHOLE,
             ),
+            with_voucher=_TEXT,
             total_cents=_WHOLE,
         ),
     ),
@@ -204,11 +219,11 @@ TOOLS = (
     ),
     _tool(
         "add_to_cart",
-        "Puts pieces of a variant (one by default) into an account's cart, beside what is there of it. Needs stock for all of them.",
+        "Puts pieces of a variant into an account's cart, beside what is there of it. Needs stock for all of them.",
         _object(
-            {"quantity": {"type": "integer", "minimum": 1, "maximum": 99, "default": 1}},
             user_id=_entity("user_id"),
             variant_id=_entity("variant_id"),
+            quantity={"type": "integer", "minimum": 1, "maximum": 99},
         ),
         _object(line_id=_ids("line_id"), quantity=_WHOLE),
         writes=True,
@@ -219,5 +234,37 @@ TOOLS = (
         _object(line_id=_entity("line_id"), quantity={"type": "integer", "minimum": 0, "maximum": 99}),
         _object(line_id=_ids("line_id"), quantity=_WHOLE),
         writes=True,
+    ),
+    _tool(
+        "apply_voucher",
+        "Puts a voucher on an account's cart, in the place of any other, and tells what the cart then comes to. Needs a cart that is worth "
+        "the voucher's minimum.",
+        _object(user_id=_entity("user_id"), voucher=_entity("voucher")),
+        _object(with_voucher=_TEXT, total_cents=_WHOLE),
+        writes=True,
+    ),
+    _tool(
+        "place_order",
+        "Orders all that is in an account's cart, with its voucher, and empties the cart. Needs an address and a payment method saved in "
+        "the account, a method that is accepted, and stock for every line.",
+        _object(user_id=_entity("user_id"), address_id=_entity("address_id"), payment_id=_entity("payment_id")),
+        _object(order_id=_ids("order_id"), total_cents=_WHOLE),
+        writes=True,
+    ),
+    _tool(
+        "change_payment",
+        "Charges a pending order to another payment method saved in its owner's account and pays back the one before. Needs status "
+        "pending, another method, and one that is accepted.",
+        _object(order_id=_entity("order_id"), payment_id=_entity("payment_id")),
+        _object(order_id=_ids("order_id"), paid_with=_TEXT),
+        writes=True,
+    ),
+    _tool(
+        "close_account",
+        "Closes an account for good. Needs an account that is not closed and no order of it that is pending or shipped.",
+        _object(user_id=_entity("user_id")),
+        _object(user_id=_ids("user_id"), standing=_TEXT),
+        writes=True,
+        destroys=True,
     ),
 )

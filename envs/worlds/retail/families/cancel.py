@@ -50,7 +50,7 @@ def _ask(world: World, rng: np.random.Generator, target: Target) -> Ask:
         slots={"reason": phrase},
         rows=[
             {"table": "orders", "where": {"order_id": order_id}, "values": status},
-            {"table": "payments", "where": refund, "values": {}},
+            *([{"table": "payments", "where": refund, "values": {}}] if total else []),
         ],
         allowed=[
             {"table": "orders", "where": {"order_id": order_id}, "columns": list(status)},
@@ -62,9 +62,9 @@ def _ask(world: World, rng: np.random.Generator, target: Target) -> Ask:
 
 
 def _oracle(slots: Mapping[str, str]) -> Script:
-    order, reason = yield from look_up("cancel", slots)
-    if reason:
-        yield ToolCall("refuse", {"reason": reason})
+    order, closing = yield from look_up("cancel", slots)
+    if closing:
+        yield closing
         return
     yield ToolCall("cancel_order", {"order_id": order["order_id"], "reason": reason_code(slots["reason"])})
     yield ToolCall("finish")
@@ -80,7 +80,6 @@ REQUEST = Request(
     ask=_ask,
     oracle=_oracle,
     harmless=("freight", "engraved"),
-    reads=0,
 )
 
 
@@ -91,4 +90,4 @@ def _draft(world: World, rng: np.random.Generator, split: str) -> Draft:
     return compose(world, rng, split, REQUEST, pick(rng, ("id", "email", "zip")), target)
 
 
-FAMILY = Family(name="cancel", draft=_draft, capabilities=("look_up", "write"))
+FAMILY = Family(name="cancel", draft=_draft, capabilities=("form",))

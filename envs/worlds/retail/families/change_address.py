@@ -52,9 +52,9 @@ def _ask(world: World, rng: np.random.Generator, target: Target) -> Ask:
 
 
 def _oracle(slots: Mapping[str, str]) -> Script:
-    order, reason = yield from look_up("change_address", slots)
-    if reason:
-        yield ToolCall("refuse", {"reason": reason})
+    order, closing = yield from look_up("change_address", slots)
+    if closing:
+        yield closing
         return
     user = yield ToolCall("get_user", {"user_id": order["user_id"]})
     address = next(
@@ -74,7 +74,6 @@ REQUEST = Request(
     ask=_ask,
     oracle=_oracle,
     harmless=("final_sale", "gift_card", "engraved"),
-    reads=0,
 )
 
 
@@ -85,4 +84,4 @@ def _draft(world: World, rng: np.random.Generator, split: str) -> Draft:
     return compose(world, rng, split, REQUEST, pick(rng, ("id", "email", "zip")), target)
 
 
-FAMILY = Family(name="change_address", draft=_draft, capabilities=("look_up", "write", "select"))
+FAMILY = Family(name="change_address", draft=_draft, capabilities=("form",))

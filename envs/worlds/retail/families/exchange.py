@@ -71,9 +71,9 @@ def _ask(world: World, rng: np.random.Generator, target: Target) -> Ask:
 
 
 def _oracle(slots: Mapping[str, str]) -> Script:
-    order, reason = yield from look_up("exchange", slots)
-    if reason:
-        yield ToolCall("refuse", {"reason": reason})
+    order, closing = yield from look_up("exchange", slots)
+    if closing:
+        yield closing
         return
     item = next((one for one in order["items"] if one["product"] == slots["product"]), {"item_id": "", "product_id": ""})
     product = yield ToolCall("get_product", {"product_id": item["product_id"]})
@@ -94,7 +94,6 @@ REQUEST = Request(
     ask=_ask,
     oracle=_oracle,
     harmless=("gift_card", "freight"),
-    reads=1,
 )
 
 
@@ -105,4 +104,4 @@ def _draft(world: World, rng: np.random.Generator, split: str) -> Draft:
     return compose(world, rng, split, REQUEST, pick(rng, ("id", "email", "zip")), target)
 
 
-FAMILY = Family(name="exchange", draft=_draft, capabilities=("look_up", "write", "select", "several_reads"))
+FAMILY = Family(name="exchange", draft=_draft, capabilities=("form", "multi_hop"))

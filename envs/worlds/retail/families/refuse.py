@@ -25,4 +25,4 @@ def _draft(world: World, rng: np.random.Generator, split: str) -> Draft:
     return compose(world, rng, split, request, route, target, refusal=reason, forbidden=forbidden)
 
 
-FAMILY = Family(name="refuse", draft=_draft, capabilities=("look_up", "rules"))
+FAMILY = Family(name="refuse", draft=_draft, capabilities=("policy", "refuse"))

@@ -25,4 +25,4 @@ def _draft(world: World, rng: np.random.Generator, split: str) -> Draft:
     return compose(world, rng, split, request, pick(rng, ("city", "zip", "domain")), target, forbidden=forbidden)
 
 
-FAMILY = Family(name="who_is_it", draft=_draft, capabilities=("look_up", "write", "disambiguate"))
+FAMILY = Family(name="who_is_it", draft=_draft, capabilities=("multi_hop",))

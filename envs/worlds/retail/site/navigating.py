@@ -29,6 +29,12 @@ def way(call: ToolCall, views: Sequence[View]) -> ToolCall:
             return _to(f"/customers/{arguments['user_id']}", views)
         case "list_orders":
             return _to(f"/customers/{arguments['user_id']}/orders", views)
+        case "list_orders_after":
+            return _to(f"/customers/{arguments['user_id']}/orders?after={arguments['cursor']}", views)
+        case "get_cart":
+            return _to(f"/customers/{arguments['user_id']}/cart", views)
+        case "list_products":
+            return _to_products(arguments["category"], views)
         case "get_order":
             return _to_order(arguments["order_id"], views)
         case "get_product":
@@ -37,6 +43,21 @@ def way(call: ToolCall, views: Sequence[View]) -> ToolCall:
             return _cancel(arguments, views)
         case "change_address":
             return _change_address(arguments, views)
+        case "change_payment":
+            return _change_payment(arguments, views)
+        case "return_item":
+            return _return(arguments, views)
+        case "add_to_cart":
+            return _add_to_cart(arguments, views)
+        case "apply_voucher":
+            page = f"/customers/{arguments['user_id']}/cart"
+            return _search(views[-1], "Voucher", arguments["voucher"], "Apply voucher", page)
+        case "place_order":
+            return _place_order(arguments, views)
+        case "close_account":
+            return _push_at(f"/customers/{arguments['user_id']}", "Close account", views)
+        case "undo":
+            return _push(views[-1], "Undo the last change")
         case "exchange_item":
             return _exchange(arguments, views)
         case _:
@@ -53,9 +74,45 @@ def _change_address(arguments: Mapping[str, Any], views: Sequence[View]) -> Tool
     order = f"/orders/{arguments['order_id']}"
     if _path(views[-1]) != f"{order}/address":
         return _onward(f"{order}/address", order, arguments["order_id"], views)
-    saved = [row for view in views for row in sheet_of(view).tables.get("Addresses", [])]
-    label = next((f"{street.text}, {city.text}" for street, city, _, key in saved if key.text == arguments["address_id"]), "")
-    return _choose(views[-1], "New address", label, "Change address")
+    return _choose(views[-1], "New address", _address(arguments["address_id"], views), "Change address")
+
+
+def _change_payment(arguments: Mapping[str, Any], views: Sequence[View]) -> ToolCall:
+    order = f"/orders/{arguments['order_id']}"
+    if _path(views[-1]) != f"{order}/payment":
+        return _onward(f"{order}/payment", order, arguments["order_id"], views)
+    return _choose(views[-1], "New payment method", _option(arguments["payment_id"], views[-1]), "Change payment")
+
+
+def _return(arguments: Mapping[str, Any], views: Sequence[View]) -> ToolCall:
+    if _path(views[-1]) != f"/orders/{arguments['order_id']}":
+        return _to_order(arguments["order_id"], views)
+    rows = sheet_of(views[-1]).tables["Items"]
+    return _push(views[-1], f"Return {next(product.text for item, product, *_ in rows if item.text == arguments['item_id'])}")
+
+
+def _add_to_cart(arguments: Mapping[str, Any], views: Sequence[View]) -> ToolCall:
+    """From the newest product's page that shows the variant; the variant first, for that empties no other field."""
+    pages = [view for view in views if _path(view).startswith("/products/") and _variant(arguments["variant_id"], view)]
+    if not pages or _path(views[-1]) != _path(pages[-1]):
+        return _to(_path(pages[-1]) if pages else "/products", views)
+    view, label = views[-1], _variant(arguments["variant_id"], views[-1])
+    quantity = next(element for element in view["elements"] if element.get("name") == "Quantity")
+    if quantity.get("value", "") != str(arguments["quantity"]):
+        return ToolCall("fill", {"bid": quantity["bid"], "value": str(arguments["quantity"])})
+    return _choose(view, "Variant", label, "Add to cart")
+
+
+def _place_order(arguments: Mapping[str, Any], views: Sequence[View]) -> ToolCall:
+    page = f"/customers/{arguments['user_id']}/checkout"
+    if _path(views[-1]) != page:
+        cart = f"/customers/{arguments['user_id']}/cart"
+        return _to(page if _link(page, views[-1]) else cart, views)
+    field = _field(views[-1], "Address")
+    label = _address(arguments["address_id"], views)
+    if field.get("value", "") != label:
+        return ToolCall("select_option", {"bid": field["bid"], "options": label})
+    return _choose(views[-1], "Payment method", _option(arguments["payment_id"], views[-1]), "Place order")
 
 
 def _exchange(arguments: Mapping[str, Any], views: Sequence[View]) -> ToolCall:
@@ -63,9 +120,7 @@ def _exchange(arguments: Mapping[str, Any], views: Sequence[View]) -> ToolCall:
     page = f"{order}/items/{arguments['item_id']}/exchange"
     if _path(views[-1]) != page:
         return _onward(page, order, arguments["order_id"], views)
-    rows = sheet_of(views[-1]).tables["Variants"]
-    label = next((f"{colour.text}, {style.text}" for colour, style, *_, key in rows if key.text == arguments["variant_id"]), "")
-    return _choose(views[-1], "New variant", label, "Exchange ")
+    return _choose(views[-1], "New variant", _variant(arguments["variant_id"], views[-1]), "Exchange ")
 
 
 def _onward(page: str, order: str, order_id: str, views: Sequence[View]) -> ToolCall:
@@ -73,9 +128,31 @@ def _onward(page: str, order: str, order_id: str, views: Sequence[View]) -> Tool
     return _to(page, views) if _path(views[-1]) == order else _to_order(order_id, views)
 
 
+def _address(key: str, views: Sequence[View]) -> str:
+    """An address as the options of forms name it."""
+    saved = [row for view in views for row in sheet_of(view).tables.get("Addresses", [])]
+    return next((f"{street.text}, {city.text}" for street, city, _, number in saved if number.text == key), "")
+
+
+def _variant(key: str, view: View) -> str:
+    """A variant as the options of forms name it."""
+    rows = sheet_of(view).tables.get("Variants", [])
+    return next((f"{colour.text}, {style.text}" for colour, style, *_, number in rows if number.text == key), "")
+
+
+def _option(key: str, view: View) -> str:
+    """The option that names an id."""
+    return next(str(option) for element in view["elements"] for option in element.get("options", ()) if key in option)
+
+
+def _push_at(page: str, button: str, views: Sequence[View]) -> ToolCall:
+    return _push(views[-1], button) if _path(views[-1]) == page else _to(page, views)
+
+
 def _to_order(order_id: str, views: Sequence[View]) -> ToolCall:
+    """By a link of this page or the one before; else by the number, for there may be a long way back."""
     page = f"/orders/{order_id}"
-    if _led(page, views):
+    if any(_link(page, view) for view in views[-2:]):
         return _to(page, views)
     return _search(views[-1], "Order number", order_id, "Find order", "/orders")
 
@@ -91,12 +168,18 @@ def _to_product(product_id: str, views: Sequence[View]) -> ToolCall:
     return _to(page, views)
 
 
+def _to_products(category: str, views: Sequence[View]) -> ToolCall:
+    if _path(views[-1]) != "/products":
+        return _to("/products", views)
+    return _choose(views[-1], "Category", category, "Find products")
+
+
 def _to(path: str, views: Sequence[View]) -> ToolCall:
     """By the link that leads there; back, if an earlier page had it; else by the address itself."""
     link = _link(path, views[-1])
     if link:
         return ToolCall("click", {"bid": link})
-    return ToolCall("go_back") if _led(path, views) else ToolCall("goto", {"url": path})
+    return ToolCall("go_back") if _led(path, views) and _path(views[-1]) != "/" else ToolCall("goto", {"url": path})
 
 
 def _search(view: View, field: str, text: str, button: str, page: str) -> ToolCall:
@@ -111,10 +194,15 @@ def _search(view: View, field: str, text: str, button: str, page: str) -> ToolCa
 
 def _choose(view: View, field: str, label: str, button: str) -> ToolCall:
     """Selects an option in a form and sends it."""
-    select = next(element for element in view["elements"] if element.get("name") == field)
+    select = _field(view, field)
     if select.get("value", "") != label:
         return ToolCall("select_option", {"bid": select["bid"], "options": label})
     return _push(view, button)
+
+
+def _field(view: View, name: str) -> Mapping[str, Any]:
+    found: Mapping[str, Any] = next(element for element in view["elements"] if element.get("name") == name)
+    return found
 
 
 def _push(view: View, button: str) -> ToolCall:

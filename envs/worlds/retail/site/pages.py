@@ -6,6 +6,7 @@ from functools import partial
 from typing import Any
 
 from werkzeug import Response
+from werkzeug.exceptions import abort
 
 from agent_gym.envs.worlds.retail.catalogue import CATEGORIES, REASONS
 from agent_gym.envs.worlds.retail.site.visit import Person, Visit, fits, redirect, status_of, whole
@@ -19,8 +20,13 @@ _DONE = {
     "change_address": "The address was changed to {address_id}.",
     "exchange_item": "Item {item_id} was exchanged for {variant_id}.",
     "return_item": "Item {item_id} was taken back.",
-    "add_to_cart": "The cart has it now.",
-    "set_cart_quantity": "The cart was changed.",
+    "add_to_cart": "The cart has {quantity} more of {variant_id}.",
+    "set_cart_quantity": "Line {line_id} of the cart has {quantity} now.",
+    "apply_voucher": "Voucher {voucher} is on the cart.",
+    "place_order": "The order was placed: to {address_id}, paid with {payment_id}.",
+    "change_payment": "It is paid with {payment_id} now.",
+    "close_account": "The account was closed.",
+    "undo": "The last change was taken back.",
 }
 _DOLLARS = re.compile(r"([0-9]{1,7})(?:\.([0-9]{1,2}))?")
 _MOST = 99
@@ -94,16 +100,26 @@ def products(visit: Visit) -> Response:
 # --- Customers ---
 
 
-def account(visit: Visit, user_id: str) -> Response:
+def account(visit: Visit, user_id: str, problem: str = "", status: int = 200) -> Response:
     """An account. Who opens it helps this customer from here on."""
     user = visit.read("get_user", user_id=user_id)
     visit.help(Person(user_id, user["name"]))
-    return visit.show("account.html", user["name"], user=user)
+    return _page(visit, "account.html", user["name"], problem, status, user=user)
+
+
+def close_account(visit: Visit, user_id: str) -> Response:
+    path = f"/customers/{user_id}"
+    return _carry_out(visit, "close_account", {"user_id": user_id}, path, partial(account, visit, user_id))
 
 
 def orders_of(visit: Visit, user_id: str) -> Response:
-    orders = visit.read("list_orders", user_id=user_id)["orders"]
-    return visit.show("orders.html", f"Orders of customer {user_id}", user_id=user_id, orders=orders)
+    """An account's orders, five at a time."""
+    after = visit.asked("after")
+    if after and not fits("cursor", after):
+        return abort(400, "There is no such page of this list.")
+    found = visit.read("list_orders_after", user_id=user_id, cursor=after) if after else visit.read("list_orders", user_id=user_id)
+    facts = {"user_id": user_id, "orders": found["orders"], "cursor": found.get("cursor", "")}
+    return visit.show("orders.html", f"Orders of customer {user_id}", **facts)
 
 
 def cart(visit: Visit, user_id: str, problem: str = "", status: int = 200) -> Response:
@@ -117,6 +133,32 @@ def set_cart_quantity(visit: Visit, user_id: str) -> Response:
         return cart(visit, user_id, f"Choose a line of the cart and a number from 0 to {_MOST}.", 400)
     arguments = {"line_id": line_id, "quantity": quantity}
     return _carry_out(visit, "set_cart_quantity", arguments, f"/customers/{user_id}/cart", partial(cart, visit, user_id))
+
+
+def apply_voucher(visit: Visit, user_id: str) -> Response:
+    voucher = visit.sent("voucher").upper()
+    if not fits("voucher", voucher):
+        return cart(visit, user_id, "A voucher is five letters, a dash and two digits.", 400)
+    arguments = {"user_id": user_id, "voucher": voucher}
+    return _carry_out(visit, "apply_voucher", arguments, f"/customers/{user_id}/cart", partial(cart, visit, user_id))
+
+
+def undo_at_cart(visit: Visit, user_id: str) -> Response:
+    return _carry_out(visit, "undo", {}, f"/customers/{user_id}/cart", partial(cart, visit, user_id))
+
+
+def checkout(visit: Visit, user_id: str, problem: str = "", status: int = 200) -> Response:
+    """The form for an order of all that is in the cart. It reads the account."""
+    user = visit.read("get_user", user_id=user_id)
+    return _page(visit, "checkout.html", f"Check out for customer {user_id}", problem, status, user_id=user_id, user=user)
+
+
+def place_order(visit: Visit, user_id: str) -> Response:
+    address_id, payment_id = visit.sent("address_id"), visit.sent("payment_id")
+    if not fits("address_id", address_id) or not fits("payment_id", payment_id):
+        return checkout(visit, user_id, "Choose an address and a payment method.", 400)
+    arguments = {"user_id": user_id, "address_id": address_id, "payment_id": payment_id}
+    return _carry_out(visit, "place_order", arguments, f"/customers/{user_id}/cart", partial(checkout, visit, user_id))
 
 
 # --- Orders ---
@@ -157,6 +199,25 @@ def change_address(visit: Visit, order_id: str) -> Response:
         return address(visit, order_id, "Choose an address.", 400)
     arguments = {"order_id": order_id, "address_id": address_id}
     return _carry_out(visit, "change_address", arguments, f"/orders/{order_id}", partial(address, visit, order_id))
+
+
+def payment(visit: Visit, order_id: str, problem: str = "", status: int = 200) -> Response:
+    """The form for another payment method of the owner's. It shows the order's and the account's facts: it reads both."""
+    found = visit.read("get_order", order_id=order_id)
+    user = visit.read("get_user", user_id=found["user_id"])
+    return _page(visit, "payment.html", f"Change the payment of order {order_id}", problem, status, order=found, user=user)
+
+
+def change_payment(visit: Visit, order_id: str) -> Response:
+    payment_id = visit.sent("payment_id")
+    if not fits("payment_id", payment_id):
+        return payment(visit, order_id, "Choose a payment method.", 400)
+    arguments = {"order_id": order_id, "payment_id": payment_id}
+    return _carry_out(visit, "change_payment", arguments, f"/orders/{order_id}", partial(payment, visit, order_id))
+
+
+def undo_at_order(visit: Visit, order_id: str) -> Response:
+    return _carry_out(visit, "undo", {}, f"/orders/{order_id}", partial(order, visit, order_id))
 
 
 def exchange(visit: Visit, order_id: str, item_id: str, problem: str = "", status: int = 200) -> Response:
@@ -222,11 +283,19 @@ ROUTES: tuple[tuple[str, str, Callable[..., Response]], ...] = (
     ("GET", f"{_CUSTOMER}/orders", orders_of),
     ("GET", f"{_CUSTOMER}/cart", cart),
     ("POST", f"{_CUSTOMER}/cart", set_cart_quantity),
+    ("POST", f"{_CUSTOMER}/cart/undo", undo_at_cart),
+    ("POST", f"{_CUSTOMER}/voucher", apply_voucher),
+    ("GET", f"{_CUSTOMER}/checkout", checkout),
+    ("POST", f"{_CUSTOMER}/checkout", place_order),
+    ("POST", f"{_CUSTOMER}/close", close_account),
     ("GET", "/orders", order_search),
     ("GET", _ORDER, order),
     ("POST", f"{_ORDER}/cancel", cancel_order),
     ("GET", f"{_ORDER}/address", address),
     ("POST", f"{_ORDER}/address", change_address),
+    ("GET", f"{_ORDER}/payment", payment),
+    ("POST", f"{_ORDER}/payment", change_payment),
+    ("POST", f"{_ORDER}/undo", undo_at_order),
     ("GET", f"{_ITEM}/exchange", exchange),
     ("POST", f"{_ITEM}/exchange", exchange_item),
     ("POST", f"{_ITEM}/return", return_item),

@@ -9,12 +9,25 @@ from urllib.parse import parse_qs, urlsplit
 
 from agent_gym.core import ToolCall
 from agent_gym.envs.worlds.retail.site.pages import done
+from agent_gym.world.scripts import refusal
 
 __all__ = ["Cell", "Sheet", "answer", "clear_caches", "sheet_of"]
 
 View = Mapping[str, Any]
 Record = dict[str, Any]
 
+_REFUSED = {403: "forbidden", 409: "conflict"}
+"""The statuses by which the site refuses something for good, as the operations name them."""
+_ASKED = {
+    "get_user": "/customers/{user_id}",
+    "get_order": "/orders/{order_id}",
+    "change_payment": "/orders/{order_id}/payment",
+    "exchange_item": "/orders/{order_id}/items/{item_id}/exchange",
+    "apply_voucher": "/customers/{user_id}/voucher",
+}
+"""Where a page or a form is that may be refused."""
+_CHOSEN = {"change_payment": "payment_id", "exchange_item": "variant_id", "apply_voucher": "voucher"}
+"""What was chosen in the form; a refusal begins with it."""
 _CONTROL = re.compile(r'\[(\d+)\] \w+ ("(?:[^"\\]|\\.)*").*')
 
 
@@ -55,16 +68,37 @@ def answer(call: ToolCall, view: View) -> Record | None:
         view: The page.
 
     Returns:
-        The record, or None if this page is not about it.
+        The record, also of its being refused; or None if this page is not about it.
     """
-    if view["status"] != 200:
-        return None
     url = urlsplit(view["url"])
+    if view["status"] != 200:
+        return _refused(call, url.path, view)
     asked = {name: values[-1] for name, values in parse_qs(url.query).items()}
     if call.name in _READERS:
         return _READERS[call.name](call.arguments, url.path, asked, view)
-    about, said = f"/orders/{call.arguments['order_id']}", f"! {done(call.name, call.arguments)}"
-    return {"order_id": call.arguments["order_id"]} if url.path == about and said in view["outline"].split("\n") else None
+    said = f"! {done(call.name, call.arguments)}" in view["outline"].split("\n")
+    if not said or not url.path.startswith(_about(call)):
+        return None
+    total = sheet_of(view).terms.get("Total")
+    return {**call.arguments, **({} if total is None else {"total_cents": _cents(total.text)})}
+
+
+def _refused(call: ToolCall, path: str, view: View) -> Record | None:
+    """What the page says that a form or a link leads to in vain."""
+    status = _REFUSED.get(view["status"])
+    if status is None or call.name not in _ASKED or path != _ASKED[call.name].format(**call.arguments):
+        return None
+    alerts = [line.removeprefix("! ") for line in view["outline"].split("\n") if line.startswith("! ")]
+    chosen = _CHOSEN.get(call.name)
+    why = next((alert for alert in alerts if chosen is None or call.arguments[chosen] in alert.partition(";")[0]), None)
+    return None if why is None else dict(refusal(status, why))
+
+
+def _about(call: ToolCall) -> str:
+    """Where the page is that shows a change, or what its address begins with."""
+    if "order_id" in call.arguments:
+        return f"/orders/{call.arguments['order_id']}"
+    return f"/customers/{call.arguments['user_id']}" if "user_id" in call.arguments else ""
 
 
 def clear_caches() -> None:
@@ -124,19 +158,18 @@ def _user(arguments: Mapping[str, Any], path: str, _: Mapping[str, str], view: V
             for street, city, code, key in tables.get("Addresses", [])
         ],
         "payment_methods": [{"payment_id": key.text, "kind": kind.text} for kind, key in tables.get("Payment methods", [])],
-        "order_ids": [order.text for (order,) in tables.get("Orders", [])],
+        "order_count": int(terms["Number of orders"].text),
     }
 
 
-def _orders(arguments: Mapping[str, Any], path: str, _: Mapping[str, str], view: View) -> Record | None:
-    if path != f"/customers/{arguments['user_id']}/orders":
+def _orders(arguments: Mapping[str, Any], path: str, asked: Mapping[str, str], view: View) -> Record | None:
+    """The first orders of an account, or those after a cursor."""
+    if asked.get("after") != arguments.get("cursor") or path != f"/customers/{arguments['user_id']}/orders":
         return None
     rows = sheet_of(view).tables.get("Orders", [])
-    return {
-        "orders": [
-            {"order_id": order.text, "status": status.text, "products": products.text.split(", ")} for order, status, products in rows
-        ]
-    }
+    onward = [url.partition("?after=")[2] for link in view["elements"] if "?after=" in (url := link.get("url", ""))]
+    orders = [{"order_id": order.text, "status": status.text, "products": products.text.split(", ")} for order, status, products in rows]
+    return {"user_id": arguments["user_id"], "orders": orders, **({"cursor": onward[0]} if onward else {})}
 
 
 def _order(arguments: Mapping[str, Any], path: str, _: Mapping[str, str], view: View) -> Record | None:
@@ -166,8 +199,12 @@ def _order(arguments: Mapping[str, Any], path: str, _: Mapping[str, str], view: 
         "carrier": terms["Carrier"].text,
         "paid_with": terms["Paid with"].text,
         "exchange_window": terms["Exchange window"].text,
+        "placed_on": terms["Placed on"].text,
+        "delivered_on": terms["Delivered on"].text,
+        "message": "" if terms["Message"].text == "none" else terms["Message"].text,
         "ship_to": terms["Ship to"].text,
         "items": items,
+        "total_cents": _cents(terms["Total"].text),
     }
 
 
@@ -191,6 +228,32 @@ def _product(arguments: Mapping[str, Any], path: str, _: Mapping[str, str], view
     return {"product_id": arguments["product_id"], "product": terms["Product"].text, "variants": variants}
 
 
+def _products(arguments: Mapping[str, Any], path: str, asked: Mapping[str, str], view: View) -> Record | None:
+    """The products of a category, if they were searched for by that alone."""
+    if path != "/products" or {name: value for name, value in asked.items() if value} != {"category": arguments["category"]}:
+        return None
+    rows = sheet_of(view).tables.get("Products found", [])
+    leads = {element["bid"]: element.get("url", "") for element in view["elements"]}
+    products = [{"product_id": leads[product.bid].rpartition("/")[2], "product": product.text} for product, *_ in rows]
+    return {"products": products, "more": any("page=" in link.get("url", "") for link in view["elements"])}
+
+
+def _cart(arguments: Mapping[str, Any], path: str, _: Mapping[str, str], view: View) -> Record | None:
+    if path != f"/customers/{arguments['user_id']}/cart":
+        return None
+    terms, tables = sheet_of(view)
+    lines = [
+        {"variant_id": variant.text, "product": product.text, "colour": colour.text, "style": style.text, "price_cents": _cents(price.text)}
+        for product, variant, colour, style, price, *_ in tables.get("Cart", [])
+    ]
+    voucher, total = terms.get("With voucher"), terms.get("Total")
+    return {
+        "lines": lines,
+        "with_voucher": "" if voucher is None or voucher.text == "none" else voucher.text,
+        "total_cents": 0 if total is None else _cents(total.text),
+    }
+
+
 def _cents(money: str) -> int:
     dollars, _, cents = money.removeprefix("$").partition(".")
     return 100 * int(dollars) + int(cents)
@@ -201,6 +264,9 @@ _READERS: dict[str, Callable[[Mapping[str, Any], str, Mapping[str, str], View], 
     "find_users_by_name": _by_name,
     "get_user": _user,
     "list_orders": _orders,
+    "list_orders_after": _orders,
+    "list_products": _products,
+    "get_cart": _cart,
     "get_order": _order,
     "get_product": _product,
 }
