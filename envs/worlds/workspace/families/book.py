@@ -28,7 +28,7 @@ _FRAMES = {
     ),
     "held_out": (
         "{who} My request is to book «{title}» on {starts} with {colleague} of {their_team}.",
-        "With {colleague} from {their_team}, please book «{title}» for {starts}. {who}",
+        "Please book «{title}» for {starts}; it is with {colleague} from {their_team}. {who}",
         "{who} Can you book {starts} for «{title}»? It is with {colleague} of {their_team}.",
     ),
     "synonyms": (

@@ -25,7 +25,7 @@ _FRAMES = {
     "held_out": (
         "{who} My request is to forward {thing}, namely to {contact} of {company}.",
         "Can you forward {thing}? It is for {contact} of {company}. {who}",
-        "{who} For {contact} of {company}, please forward {thing}.",
+        "{who} There is something to forward to {contact} of {company}: {thing}.",
     ),
     "synonyms": ("{who} Please pass {thing} on to {contact} of {company}.", "Send {thing} along to {contact} of {company}. {who}"),
 }

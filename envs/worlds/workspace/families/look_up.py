@@ -25,7 +25,7 @@ _FRAMES = {
     "held_out": (
         "{who} My question: which {what} does {contact} of {company} have?",
         "Can you tell me the {what} of {contact} at {company}? {who}",
-        "{who} For {contact} of {company}, what is the {what}?",
+        "{who} It is about {contact} of {company}: what is the {what}?",
     ),
     "synonyms": (
         "{who} Under which {what} is {contact} of {company} on file?",

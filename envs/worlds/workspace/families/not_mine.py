@@ -44,7 +44,8 @@ def _case(world: World, rng: np.random.Generator, route: str, rule: str) -> Case
         me=me,
         slots={"subject": mail["subject"], "thread_id": mail["thread_id"], "their_email": owner["email"], "place": place},
         looks=[asked],
-        steps=(2 if rule else 3) - (route == "id"),
+        # Whose mail it is is named, so that it need not be known who is asking.
+        steps=(2 - (route != "number") if rule else 3 - (route == "id")),
         rows=[{"table": "threads", "where": {"thread_id": mail["thread_id"]}, "values": {"folder": place}}],
         allowed=[{"table": "threads", "where": {"thread_id": mail["thread_id"]}, "columns": ["folder"]}],
     )

@@ -19,7 +19,7 @@ _SHARE_FRAMES = {
         "{who} Please share {thing} with {colleague} from {their_team}, {access}.",
         "{who} I want to share {thing} with {colleague}, {their_team}, {access}.",
         "Could you share {thing} with {colleague} of {their_team} {access}? {who}",
-        "Let {colleague} from {their_team} have {thing} {access}; share it. {who}",
+        "{colleague} from {their_team} is to have {thing} {access}; share it. {who}",
         "{who} I need you to share {thing} {access} with {colleague}, {their_team}.",
         "{who} Kindly share {thing} with {colleague} in {their_team} {access}.",
     ),
@@ -45,7 +45,7 @@ _OUTSIDE_FRAMES = {
     "held_out": (
         "{who} My request is to share {thing} outside, namely with {contact} of {company}.",
         "Can you share {thing} with somebody outside, {contact} of {company}? {who}",
-        "{who} For {contact} of {company}, outside, please share {thing}.",
+        "{who} There is something to share with {contact} of {company}, outside: {thing}.",
     ),
     "synonyms": (
         "{who} Please let {contact} of {company} see {thing}.",
