@@ -105,7 +105,6 @@ def test_cart(desk: Desk) -> None:
     page, before = followed(desk, response, path), desk.world.fork()
     assert said(page) == [f"The cart has 2 more of {variant['variant_id']}."]
     assert terms(page) == {"With voucher": "none", "Total": f"${2 * variant['price_cents'] / 100:.2f}"}
-    assert table(page, "Cart")[0][1] == variant["variant_id"]
     what = f"{variant['colour']} {variant['style']} {table(page, 'Cart')[0][0]}"
     line = desk.one("SELECT * FROM carts WHERE user_id = ?", user["user_id"])["line_id"]
     checked(desk.submit(page, f"Set quantity of {what}", quantity=""), 400)

@@ -3,7 +3,7 @@
 from collections.abc import Generator, Mapping
 
 from agent_gym.core import ToolCall
-from agent_gym.envs.worlds.retail.catalogue import CATEGORIES, COLOURS, DOMAINS, METHODS, PRODUCTS, REASONS, STYLES
+from agent_gym.envs.worlds.retail.catalogue import COLOURS, DOMAINS, METHODS, PRODUCTS, REASONS, STYLES
 from agent_gym.envs.worlds.retail.counterpart import COUNTERPART
 from agent_gym.envs.worlds.retail.rules import STATUS, broken_rule
 from agent_gym.envs.worlds.retail.tools import PATTERNS
@@ -57,8 +57,9 @@ _SLOTS = {
     "style2": _one_of(*(style for styles in STYLES.values() for style in styles)),
     "fact": _one_of(*(phrase for phrases in FACTS.values() for phrase in phrases)),
     "method": _one_of(*METHODS),
-    "category": _one_of(*CATEGORIES),
+    "product2": _one_of(*PRODUCTS),
     "count": r"\d",
+    "count2": r"\d",
     "voucher": _VOUCHER,
     "voucher2": _VOUCHER,
 }

@@ -33,8 +33,6 @@ def way(call: ToolCall, views: Sequence[View]) -> ToolCall:
             return _to(f"/customers/{arguments['user_id']}/orders?after={arguments['cursor']}", views)
         case "get_cart":
             return _to(f"/customers/{arguments['user_id']}/cart", views)
-        case "list_products":
-            return _to_products(arguments["category"], views)
         case "get_order":
             return _to_order(arguments["order_id"], views)
         case "get_product":
@@ -47,8 +45,8 @@ def way(call: ToolCall, views: Sequence[View]) -> ToolCall:
             return _change_payment(arguments, views)
         case "return_item":
             return _return(arguments, views)
-        case "add_to_cart":
-            return _add_to_cart(arguments, views)
+        case "set_cart_quantity":
+            return _set_cart_quantity(arguments, views)
         case "apply_voucher":
             page = f"/customers/{arguments['user_id']}/cart"
             return _search(views[-1], "Voucher", arguments["voucher"], "Apply voucher", page)
@@ -91,16 +89,13 @@ def _return(arguments: Mapping[str, Any], views: Sequence[View]) -> ToolCall:
     return _push(views[-1], f"Return {next(product.text for item, product, *_ in rows if item.text == arguments['item_id'])}")
 
 
-def _add_to_cart(arguments: Mapping[str, Any], views: Sequence[View]) -> ToolCall:
-    """From the newest product's page that shows the variant; the variant first, for that empties no other field."""
-    pages = [view for view in views if _path(view).startswith("/products/") and _variant(arguments["variant_id"], view)]
-    if not pages or _path(views[-1]) != _path(pages[-1]):
-        return _to(_path(pages[-1]) if pages else "/products", views)
-    view, label = views[-1], _variant(arguments["variant_id"], views[-1])
-    quantity = next(element for element in view["elements"] if element.get("name") == "Quantity")
-    if quantity.get("value", "") != str(arguments["quantity"]):
-        return ToolCall("fill", {"bid": quantity["bid"], "value": str(arguments["quantity"])})
-    return _choose(view, "Variant", label, "Add to cart")
+def _set_cart_quantity(arguments: Mapping[str, Any], views: Sequence[View]) -> ToolCall:
+    """On the page that shows the cart: the newest that has the line."""
+    cart = next(view for view in reversed(views) if _line(arguments["line_id"], view))
+    if _path(views[-1]) != _path(cart):
+        return _to(_path(cart), views)
+    what = _line(arguments["line_id"], views[-1])
+    return _fill(views[-1], f"Quantity of {what}", str(arguments["quantity"]), f"Set quantity of {what}")
 
 
 def _place_order(arguments: Mapping[str, Any], views: Sequence[View]) -> ToolCall:
@@ -140,6 +135,13 @@ def _variant(key: str, view: View) -> str:
     return next((f"{colour.text}, {style.text}" for colour, style, *_, number in rows if number.text == key), "")
 
 
+def _line(key: str, view: View) -> str:
+    """What a line of a cart is called."""
+    rows = sheet_of(view).tables.get("Cart", [])
+    found = (f"{colour.text} {style.text} {product.text}" for product, line, colour, style, *_ in rows if line.text == key)
+    return next(found, "")
+
+
 def _option(key: str, view: View) -> str:
     """The option that names an id."""
     return next(str(option) for element in view["elements"] for option in element.get("options", ()) if key in option)
@@ -168,12 +170,6 @@ def _to_product(product_id: str, views: Sequence[View]) -> ToolCall:
     return _to(page, views)
 
 
-def _to_products(category: str, views: Sequence[View]) -> ToolCall:
-    if _path(views[-1]) != "/products":
-        return _to("/products", views)
-    return _choose(views[-1], "Category", category, "Find products")
-
-
 def _to(path: str, views: Sequence[View]) -> ToolCall:
     """By the link that leads there; back, if an earlier page had it; else by the address itself."""
     link = _link(path, views[-1])
@@ -184,9 +180,14 @@ def _to(path: str, views: Sequence[View]) -> ToolCall:
 
 def _search(view: View, field: str, text: str, button: str, page: str) -> ToolCall:
     """Fills a search form and sends it; goes to the page that has it first."""
-    shown = next((element for element in view["elements"] if element.get("name") == field), None)
-    if shown is None:
+    if all(element.get("name") != field for element in view["elements"]):
         return ToolCall("click", {"bid": _link(page, view)})
+    return _fill(view, field, text, button)
+
+
+def _fill(view: View, field: str, text: str, button: str) -> ToolCall:
+    """Fills in a field of a form and sends it."""
+    shown = _field(view, field)
     if shown.get("value", "") != text:
         return ToolCall("fill", {"bid": shown["bid"], "value": text})
     return _push(view, button)

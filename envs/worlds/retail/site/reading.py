@@ -228,23 +228,20 @@ def _product(arguments: Mapping[str, Any], path: str, _: Mapping[str, str], view
     return {"product_id": arguments["product_id"], "product": terms["Product"].text, "variants": variants}
 
 
-def _products(arguments: Mapping[str, Any], path: str, asked: Mapping[str, str], view: View) -> Record | None:
-    """The products of a category, if they were searched for by that alone."""
-    if path != "/products" or {name: value for name, value in asked.items() if value} != {"category": arguments["category"]}:
-        return None
-    rows = sheet_of(view).tables.get("Products found", [])
-    leads = {element["bid"]: element.get("url", "") for element in view["elements"]}
-    products = [{"product_id": leads[product.bid].rpartition("/")[2], "product": product.text} for product, *_ in rows]
-    return {"products": products, "more": any("page=" in link.get("url", "") for link in view["elements"])}
-
-
 def _cart(arguments: Mapping[str, Any], path: str, _: Mapping[str, str], view: View) -> Record | None:
     if path != f"/customers/{arguments['user_id']}/cart":
         return None
     terms, tables = sheet_of(view)
     lines = [
-        {"variant_id": variant.text, "product": product.text, "colour": colour.text, "style": style.text, "price_cents": _cents(price.text)}
-        for product, variant, colour, style, price, *_ in tables.get("Cart", [])
+        {
+            "line_id": line.text,
+            "product": product.text,
+            "colour": colour.text,
+            "style": style.text,
+            "quantity": int(quantity.text),
+            "price_cents": _cents(price.text),
+        }
+        for product, line, colour, style, price, quantity, *_ in tables.get("Cart", [])
     ]
     voucher, total = terms.get("With voucher"), terms.get("Total")
     return {
@@ -265,7 +262,6 @@ _READERS: dict[str, Callable[[Mapping[str, Any], str, Mapping[str, str], View], 
     "get_user": _user,
     "list_orders": _orders,
     "list_orders_after": _orders,
-    "list_products": _products,
     "get_cart": _cart,
     "get_order": _order,
     "get_product": _product,
