@@ -222,7 +222,7 @@ def shortcut_of(episode: Episode) -> ToolCall | None:
         return ToolCall(tool, {**me, **known, "starts": slots["starts"], "title": slots["title"]})
     if request == "share":
         other = world.query("SELECT person_id FROM people WHERE person = ? AND team = ?", (slots["colleague"], slots["their_team"]))[0]
-        access = "view" if slots["access"] == "to read" else "edit"
+        access = "reader" if slots["access"] == "to read" else "editor"
         return ToolCall(tool, {**known, "colleague_id": other["person_id"], "access": access})
     if request in ("share_outside", "forward"):
         other = world.query("SELECT contact_id FROM contacts WHERE contact = ? AND company = ?", (slots["contact"], slots["company"]))[0]

@@ -125,7 +125,7 @@ def test_people_and_contacts_are_found_by_name_and_address(world: World) -> None
     "tool", [name for name, spec in ((one.name, one) for one in WORKSPACE.tools) if "x-entity" in str(spec.parameters)]
 )
 def test_what_does_not_exist_is_not_found(world: World, tool: str) -> None:
-    known = {"folder": "inbox", "template": "thanks", "access": "view", "link": "on", "answer": "accepted", "number": "+44 123 456789"}
+    known = {"folder": "inbox", "template": "thanks", "access": "reader", "link": "on", "answer": "accepted", "number": "+44 123 456789"}
     known |= {"cursor": "inbox-5", "name": "Nobody Here", "day": "2028-03-01", "starts": "2028-03-01 10:00", "subject": "x", "title": "x"}
     arguments = {
         name: known.get(name) or f"{schema['pattern'][1:3]}9999999"
@@ -210,20 +210,20 @@ def test_sharing_is_given_changed_and_taken_back(world: World) -> None:
     other, contact = one(world, "SELECT * FROM people WHERE person_id != ?", document["person_id"]), one(world, "SELECT * FROM contacts")
     colleague = {"colleague_id": other["person_id"]}
     assert call(world, "list_shares", **key).status == "empty"
-    assert call(world, "share_document", **key, colleague_id=document["person_id"], access="view").status == "conflict"
-    share = call(world, "share_document", **key, **colleague, access="view").structured
-    assert call(world, "share_document", **key, **colleague, access="view").status == "conflict"
-    assert call(world, "share_document", **key, **colleague, access="edit").structured == {**share, "access": "edit"}
+    assert call(world, "share_document", **key, colleague_id=document["person_id"], access="reader").status == "conflict"
+    share = call(world, "share_document", **key, **colleague, access="reader").structured
+    assert call(world, "share_document", **key, **colleague, access="reader").status == "conflict"
+    assert call(world, "share_document", **key, **colleague, access="editor").structured == {**share, "access": "editor"}
     assert call(world, "share_outside", **key, contact_id=contact["contact_id"]).status == "ok"
     assert call(world, "share_outside", **key, contact_id=contact["contact_id"]).status == "conflict"
     listed = call(world, "list_shares", **key).structured["shares"]
-    assert {(one["shared_with"], one["access"]) for one in listed} == {(other["person"], "edit"), (contact["contact"], "view")}
+    assert {(one["shared_with"], one["access"]) for one in listed} == {(other["person"], "editor"), (contact["contact"], "reader")}
     assert call(world, "unshare", share_id=share["share_id"]).status == "ok"
     assert call(world, "unshare", share_id=share["share_id"]).status == "conflict"
     assert len(call(world, "list_shares", **key).structured["shares"]) == 1
     seen = call(world, "search_documents", person_id=other["person_id"], title=document["title"]).structured["documents"]
     assert document["document_id"] not in {one["document_id"] for one in seen}
-    assert call(world, "share_document", **key, **colleague, access="view").structured["share_id"] == share["share_id"]
+    assert call(world, "share_document", **key, **colleague, access="reader").structured["share_id"] == share["share_id"]
     assert call(world, "set_link", **key, link="off").status == "conflict"
     assert call(world, "set_link", **key, link="on").status == "ok"
     assert call(world, "get_document", **key).structured["link"] == "on"

@@ -216,10 +216,10 @@ class _Office:
             if number % 2 == 0:
                 for colleague in self.shuffled(self.tables["people"])[:2]:
                     if colleague["person_id"] != document["person_id"]:
-                        access = self.pick(("view", "view", "edit"))
+                        access = self.pick(("reader", "reader", "editor"))
                         self._share(document, access, colleague_id=colleague["person_id"])
             if number % 4 == 1:
-                self._share(document, "view", contact_id=self.pick(self.tables["contacts"])["contact_id"])
+                self._share(document, "reader", contact_id=self.pick(self.tables["contacts"])["contact_id"])
 
     def _share(self, document: Row, access: str, colleague_id: str | None = None, contact_id: str | None = None) -> None:
         share_id, document_id = self._id("SH"), document["document_id"]

@@ -39,7 +39,7 @@ def _set(table: str, kind: str, field: str, value: str) -> Callable[[World, Mapp
 RULES = {
     "confidential": Rule(_SHARING, _has("class", "confidential"), _set("documents", "document_id", "class", "confidential")),
     "signed": Rule(frozenset({"rename"}), _has("state", "signed"), _set("documents", "document_id", "state", "signed")),
-    "not_owner": Rule(_SHARING | {"share", "rename"}, lambda record: record.get("role") in ("view", "edit")),
+    "not_owner": Rule(_SHARING | {"share", "rename"}, lambda record: record.get("role") in ("reader", "editor")),
     "legal_hold": Rule(frozenset({"delete"}), _has("label", "legal hold"), _set("threads", "thread_id", "label", "legal hold")),
     "internal_only": Rule(frozenset({"forward"}), _has("label", "internal only"), _set("threads", "thread_id", "label", "internal only")),
     "not_organiser": Rule(frozenset({"reschedule"}), lambda record: record.get("role") in ("accepted", "invited")),

@@ -58,7 +58,7 @@ _STARTS: Schema = {
     "pattern": r"^\d{4}-\d{2}-\d{2} \d{2}:\d{2}$",
     "x-find": r"\d{4}-\d{2}-\d{2} \d{2}:\d{2}",
 }
-_ACCESS = choice(("view", "edit"))
+_ACCESS = choice(("reader", "editor"))
 _LINK = choice(("off", "on"))
 _NONE_OR_CURSOR: Schema = {"type": ["string", "null"]}
 

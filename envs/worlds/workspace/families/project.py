@@ -61,7 +61,7 @@ def _case(world: World, rng: np.random.Generator, route: str, rule: str) -> Case
         looks=[read("find_colleagues", person_id=person_id, name=other["person"])],
         steps=16,
         rows=[
-            *({"table": "shares", "where": where, "values": {"access": "view"}} for where in shares),
+            *({"table": "shares", "where": where, "values": {"access": "reader"}} for where in shares),
             *({"table": "threads", "where": where, "values": {"folder": place}} for where in threads),
         ],
         allowed=[
@@ -77,7 +77,7 @@ def _oracle(slots: Mapping[str, str]) -> Script:
     for name in ("one", "two", "three"):
         document = yield from the_document(me, slots[name])
         yield ToolCall("get_document", {"document_id": document["document_id"]})
-        arguments = {"document_id": document["document_id"], "colleague_id": other["colleague_id"], "access": "view"}
+        arguments = {"document_id": document["document_id"], "colleague_id": other["colleague_id"], "access": "reader"}
         yield ToolCall("share_document", arguments)
     for name in ("four", "five"):
         mail = yield from thread({**slots, "subject": slots[name]})

@@ -13,7 +13,7 @@ from agent_gym.world import Draft, Family, Result, Script, World
 
 __all__ = ["FAMILY", "LINK", "OUTSIDE", "SHARE", "document_case", "owned_document"]
 
-_ACCESS = {"view": "to read", "edit": "to edit"}
+_ACCESS = {"reader": "to read", "editor": "to edit"}
 _SHARE_FRAMES = {
     "train": (
         "{who} Please share {thing} with {colleague} from {their_team}, {access}.",
@@ -135,7 +135,7 @@ def _outside_case(world: World, rng: np.random.Generator, route: str, rule: str)
         slots={"title": document["title"], "contact": other["contact"], "company": other["company"]},
         looks=[read("get_document", document_id=document_id), read("find_contacts", person_id=me["person_id"], name=other["contact"])],
         steps=4,
-        rows=[{"table": "shares", "where": row, "values": {"access": "view"}}],
+        rows=[{"table": "shares", "where": row, "values": {"access": "reader"}}],
         allowed=[{"table": "shares", "where": row, "new": True}],
         proof={"not_owner": 0, "confidential": 0},
         refused_after={"not_owner": 2, "confidential": 2},

@@ -99,9 +99,9 @@ def share_document(world: World, document_id: str, colleague_id: str, access: st
 def share_outside(world: World, document_id: str, contact_id: str) -> Record:
     world.get("documents", document_id)
     world.get("contacts", contact_id)
-    share_id = _share(world, document_id, "contact_id", contact_id, "view")
+    share_id = _share(world, document_id, "contact_id", contact_id, "reader")
     done(world, "share_outside", document_id)
-    return {"share_id": share_id, "access": "view"}
+    return {"share_id": share_id, "access": "reader"}
 
 
 def unshare(world: World, share_id: str) -> Record:
@@ -173,7 +173,7 @@ def _share(world: World, document_id: str, whom: str, key: str, access: str) -> 
     """Gives somebody that access, in the place of what they had; gives the share's id."""
     shared = world.query(f"SELECT * FROM shares WHERE document_id = ? AND {whom} = ?", (document_id, key))
     if shared and shared[0]["access"] == access:
-        raise Conflict(f"{key} can {access} document {document_id} already")
+        raise Conflict(f"{key} is {access} of document {document_id} already")
     share_id: str = shared[0]["share_id"] if shared else world.new_id("SH")
     if shared:
         world.update("shares", share_id, access=access)
