@@ -64,6 +64,11 @@ class Act:
         """Says what is wrong with arguments."""
         return jsonschema_rs.validator_for(dict(self.spec.parameters))
 
+    @cached_property
+    def result_validator(self) -> Any:
+        """Says what is wrong with a result."""
+        return jsonschema_rs.validator_for(dict(self.spec.output_schema or {"type": "object"}))
+
     def meant(self, arguments: Mapping[str, Any]) -> Arguments:
         """Arguments without those that say no more than leaving them out does: null, an unticked box, a default, the first page."""
         return {

@@ -13,7 +13,7 @@ from werkzeug import Request, Response
 from werkzeug.exceptions import HTTPException
 
 from agent_gym.core import ToolResult
-from agent_gym.world.site.acts import Act
+from agent_gym.world.site.acts import Act, typed
 from agent_gym.world.site.plan import Place, Plan
 from agent_gym.world.site.rendering import Form, finder_of, flash_of, form_of, record_of
 from agent_gym.world.site.values import told
@@ -199,7 +199,7 @@ class _Visit:
         try:
             url, name, arguments, result = orjson.loads(base64.urlsafe_b64decode(self.request.cookies[_SAID]))
             act = self.plan.acts[name]
-            fits = url == self.url and act.validator.is_valid(arguments) and isinstance(result, dict)
+            fits = url == self.url and act.validator.is_valid(arguments) and act.result_validator.is_valid(result)
         except (KeyError, TypeError, ValueError, binascii.Error):
             return None
         return _Said(act, arguments, result) if fits else None
@@ -219,7 +219,7 @@ class _Visit:
                 if any(asked.values()) or not finder:
                     self._fail(400, str(error))
             else:
-                title = " ".join([title, *(str(own[name]) for name in act.required if name in act.entities)])
+                title = " ".join([title, *(typed(own[name], name) for name in act.required)])
                 result = self.operate(act.spec.name, own)
                 if not result.failed:
                     record = result.structured
@@ -252,17 +252,11 @@ class _Visit:
         """What the address says beside what the page shows."""
         return {name: value for name, value in self.asked.items() if name not in place.own or name in self.plan.keeps}
 
-    def _about(self) -> dict[str, str]:
-        place = self.place
-        return {
-            name: value for name, value in self.asked.items() if place is not None and name not in place.own and name not in self.plan.keeps
-        }
-
     def _standing(self, place: Place, record: Mapping[str, Any]) -> list[Act]:
         """The forms that stand on the page now."""
         if place.reads and not record:
             return []
-        brought = self._about().keys()
+        brought = {name for name, value in self.asked.items() if value and name not in (*place.own, *self.plan.keeps)}
         return [*place.forms, *(form for form in place.continues if brought & form.entities.keys())]
 
     def _form(self, act: Act, record: Mapping[str, Any]) -> Form:

@@ -138,6 +138,8 @@ class _Way:
             if set(place.act.required) <= meant.keys():
                 return self.to_page(place, {name: meant[name] for name in place.act.required}, things)
         for steps, view in enumerate((self.view, *self.behind)):
+            if steps and self._has(view, act) and _Form(self.plan, view, act.title).takes(meant) and not self.view["error"]:
+                return ToolCall("go_back")
             for place in hosts:
                 link = self._link(view, place, None, things)
                 finder = None if link else self._finder(view, place, self._seen(place, act, meant), things)
