@@ -265,6 +265,24 @@ class AgentEnv(gymnasium.Env[dict[str, Any], Any]):
         self.clear_caches()
         return self.reset(seed=seed, options=options)
 
+    def conclude(self, ending: Ending, why: str) -> StepRecord:
+        """Ends the running episode from outside, after a step; stepping on needs a reset.
+
+        Args:
+            ending: ``failure``, ``deadline`` or ``budget``.
+            why: The reason, which becomes the record's failed check.
+
+        Returns:
+            The last record as it is now: with the ending, the check, and no potential left in the reward where it terminates.
+
+        Raises:
+            ConfigurationError: The episode cannot be ended so.
+            ResetNeeded: There is no episode, or it has ended.
+        """
+        if self._running.ended:
+            raise ResetNeeded("the episode has ended; call reset()")
+        return self._running.conclude(ending, why)
+
     def get_state(self) -> dict[str, Any]:
         """The episode's state as JSON values, for `set_state` of this or any environment of the same id and keywords.
 
@@ -283,6 +301,8 @@ class AgentEnv(gymnasium.Env[dict[str, Any], Any]):
             "options": episode.options,
             "calls": episode.calls,
         }
+        if episode.concluded is not None:
+            state["concluded"] = episode.concluded
         if saved is not None:
             state |= {"session": saved, "shown": episode.saved()}
         copied: dict[str, Any] = plain(state)
@@ -308,6 +328,9 @@ class AgentEnv(gymnasium.Env[dict[str, Any], Any]):
         self._start(task, dict(state["options"]), state if state["kind"] == "snapshot" else None)
         for call in state["calls"] if state["kind"] == "prefix" else ():
             self._running.step(InvalidAction(call["invalid"]) if "invalid" in call else call)
+        if "concluded" in state:
+            ending, why = state["concluded"]
+            self._running.conclude(Ending(ending), why)
         return self._public()
 
     def _chooser(self, options: Mapping[str, Any]) -> Callable[[np.random.Generator], Task]:

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import orjson
@@ -16,7 +16,7 @@ from agent_gym.core.session import Session
 from agent_gym.core.task import Task
 from agent_gym.core.tool import CallRecord, ToolResult, ToolSpec
 from agent_gym.core.verdict import Check, Ending
-from agent_gym.errors import InfrastructureError, InvalidAction
+from agent_gym.errors import InfrastructureError, InvalidAction, unknown
 from agent_gym.gateway import WAIT, Boundary, Gateway, Outcome, Permissions
 
 __all__ = ["MAX_DATA_BYTES", "MAX_TEXT_BYTES", "OVERREACH_COST", "Episode", "Terms"]
@@ -30,6 +30,7 @@ OVERREACH_COST = 0.1
 
 _NO_REWARD = {"outcome": 0.0, "violation": 0.0, "overreach": 0.0, "shaping": 0.0}
 _REASON_CHARS = 300
+_FROM_OUTSIDE = (Ending.FAILURE, Ending.DEADLINE, Ending.BUDGET)
 _STARTED = Outcome(ToolResult(status="ok"), ())
 
 
@@ -85,6 +86,7 @@ class Episode:
         last: The last call and its result, as the observation shows them, or None.
         view: What can be seen now beyond the goal and the last result, in words.
         potential: Φ of the last state, for shaping.
+        concluded: How it was ended from outside, and why; None if it was not.
     """
 
     record: StepRecord
@@ -101,6 +103,7 @@ class Episode:
         self.last: dict[str, Any] | None = None
         self.view = ""
         self.potential = 0.0
+        self.concluded: tuple[str, str] | None = None
         self._terms = terms
         self._root_seed, self._number = root_seed, number
         self._closing: ToolCall | None = None
@@ -177,6 +180,28 @@ class Episode:
             self.record = self._record(call, outcome, observation, gaps, started, ending, parts, checks, grade_us)
         except InfrastructureError as error:
             self._fail(call, error, started)
+
+    def conclude(self, ending: Ending, why: str) -> StepRecord:
+        """Ends it from outside, as `AgentEnv.conclude` says; it must be running."""
+        if ending not in _FROM_OUTSIDE:
+            raise unknown("ending from outside", str(ending), _FROM_OUTSIDE)
+        self.concluded = (str(ending), why)
+        self._gateway.end()
+        parts = dict(self.record.reward_parts)
+        if self._terms.shaping and self._terminates(ending) and self.steps:
+            parts["shaping"] -= self._terms.gamma * self.potential
+            self.potential = 0.0
+        self.record = replace(
+            self.record,
+            ending=ending,
+            success=False,
+            checks=(Check(ending.value, False, why),),
+            changes=tuple(self.session.changes()),
+            reward=sum(parts.values()),
+            reward_parts=parts,
+            retry_safety=dict(self._gateway.safety.counts),
+        )
+        return self.record
 
     def close(self) -> None:
         """Closes the session; closing twice is fine."""

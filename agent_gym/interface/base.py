@@ -13,8 +13,9 @@ from agent_gym.core.record import StepRecord
 from agent_gym.core.task import Task, TaskSet
 from agent_gym.core.tool import ToolSpec
 from agent_gym.core.verdict import Ending
+from agent_gym.errors import ConfigurationError
 
-__all__ = ["Interface"]
+__all__ = ["Interface", "offering"]
 
 
 class Interface(gymnasium.Env[Any, Any]):
@@ -36,6 +37,7 @@ class Interface(gymnasium.Env[Any, Any]):
         if not isinstance(rich.unwrapped, AgentEnv):
             raise TypeError(f"an Interface goes around an AgentEnv, not {type(rich.unwrapped).__name__}")
         self.rich = rich
+        self._records = offering(rich, "last_record")
         self.rebuild: Callable[[], Interface] | None = None
         self.render_mode = rich.render_mode
 
@@ -81,8 +83,9 @@ class Interface(gymnasium.Env[Any, Any]):
 
     @property
     def last_record(self) -> StepRecord:
-        """All about the last step."""
-        return self._inner.last_record
+        """All about the last step, with the reward as it is here."""
+        record: StepRecord = self._records.last_record
+        return record
 
     def oracle(self, observations: Sequence[Mapping[str, Any]]) -> ToolCall:
         """What a perfect agent would do next, given the rich observations since the reset."""
@@ -98,21 +101,28 @@ class Interface(gymnasium.Env[Any, Any]):
         return self._inner.faulty
 
     def get_state(self) -> dict[str, Any]:
-        """The episode's state as JSON values. Of the wrappers inside it holds the steps that a ``TimeLimit`` has counted."""
-        limits = [wrapper._elapsed_steps for wrapper in self._wrappers() if isinstance(wrapper, TimeLimit)]
-        return {**self._inner.get_state(), "time_limits": limits}
+        """The episode's state as JSON values, with what each wrapper inside keeps."""
+        return {**self._inner.get_state(), "wrappers": [_kept(wrapper) for wrapper in self._wrappers()]}
 
     def set_state(self, state: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
         """Goes back to a state of `get_state`; gives the observation and info there.
 
         Raises:
-            ConfigurationError: It is no such state.
+            ConfigurationError: It is no such state, or one of an environment with other wrappers.
         """
-        result = self._inner.set_state(state)
-        limits = [wrapper for wrapper in self._wrappers() if isinstance(wrapper, TimeLimit)]
-        for wrapper, elapsed in zip(limits, state.get("time_limits", ()), strict=False):
-            wrapper._elapsed_steps = elapsed
-        return result
+        wrappers, kept = list(self._wrappers()), state.get("wrappers", [])
+        if len(wrappers) != len(kept):
+            raise ConfigurationError(f"a state of an environment with {len(kept)} wrappers inside; there are {len(wrappers)}")
+        for wrapper, value in zip(wrappers, kept, strict=True):
+            if isinstance(wrapper, TimeLimit):
+                wrapper._elapsed_steps = value
+            elif value is not None:
+                wrapper.load_state(value)
+        observation, info = self._inner.set_state(state)
+        for wrapper in reversed(wrappers):  # as reset and step show it: each wrapper in turn, from the inside
+            if hasattr(type(wrapper), "observation"):
+                observation = wrapper.observation(observation)
+        return observation, info
 
     def full_reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         """`reset`, after every cache has been emptied."""
@@ -127,7 +137,7 @@ class Interface(gymnasium.Env[Any, Any]):
             info |= {"ending": "step_limit", "success": False, "is_success": False}
         return info
 
-    def _wrappers(self) -> Iterator[gymnasium.Wrapper[Any, Any, Any, Any]]:
+    def _wrappers(self) -> Iterator[Any]:
         """The wrappers inside, outermost first."""
         env = self.rich
         while isinstance(env, gymnasium.Wrapper):
@@ -148,4 +158,18 @@ def _restore(rebuild: Callable[[], Interface], state: Mapping[str, Any] | None, 
     env._np_random, env._np_random_seed = kept["np_random"], kept["np_random_seed"]
     if state is not None:
         env.set_state(state)
+    return env
+
+
+def _kept(wrapper: Any) -> Any:
+    """What a wrapper keeps between steps: what it says itself, and what Gymnasium's own ``TimeLimit`` counts."""
+    if isinstance(wrapper, TimeLimit):
+        return wrapper._elapsed_steps
+    return wrapper.save_state() if hasattr(type(wrapper), "save_state") else None
+
+
+def offering(env: gymnasium.Env[Any, Any], name: str) -> Any:
+    """The outermost wrapper or environment that offers something; finding it at every step would cost as much as using it."""
+    while name not in dir(type(env)) and isinstance(env, gymnasium.Wrapper):
+        env = env.env
     return env

@@ -1,0 +1,107 @@
+"""The base of wrappers that know what an episode is about: they stand between an `AgentEnv` and its interface."""
+
+from typing import Any, ClassVar
+
+import gymnasium
+from gymnasium.utils import RecordConstructorArgs
+
+from agent_gym.agent_env import AgentEnv
+from agent_gym.core.observation import cut
+from agent_gym.core.verdict import Ending
+from agent_gym.episode import MAX_TEXT_BYTES
+from agent_gym.errors import ConfigurationError
+
+__all__ = ["Result", "RichWrapper", "beneath"]
+
+Result = tuple[Any, Any, bool, bool, dict[str, Any]]
+"""What ``step`` gives: observation, reward, terminated, truncated, info."""
+
+
+class RichWrapper(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
+    """A wrapper that sees rich observations and tool calls, and may end an episode.
+
+    It is named in ``rich_wrappers`` of an id, ``[["agent_gym.wrappers:EpisodeBudget", {"steps": 20}], …]``, innermost first. What it
+    keeps from step to step it gives in `save_state`, so that ``get_state`` and ``set_state`` of the interface carry it.
+
+    Args:
+        env: An `AgentEnv`, or wrappers around one.
+        **arguments: What the wrapper was made with, for its spec.
+
+    Attributes:
+        agent_env: The environment beneath.
+        not_around: Names of wrappers that may not be beneath this one, each with the reason.
+
+    Raises:
+        ConfigurationError: It stands in a wrong place.
+    """
+
+    not_around: ClassVar[dict[str, str]] = {}
+
+    def __init__(self, env: gymnasium.Env[Any, Any], **arguments: Any) -> None:
+        RecordConstructorArgs.__init__(self, **arguments)
+        super().__init__(env)
+        name, inner = type(self).__name__, env.unwrapped
+        if not isinstance(inner, AgentEnv):
+            where = "goes inside the interface" if hasattr(inner, "rich") else "goes around an AgentEnv"
+            raise ConfigurationError(
+                f"{name} {where}, not around {type(inner).__name__}; make it with rich_wrappers=[['agent_gym.wrappers:{name}', {{…}}]]"
+            )
+        for other in beneath(env):
+            if why := self.not_around.get(type(other).__name__):
+                raise ConfigurationError(f"{name} goes inside {type(other).__name__}, not around it: {why}")
+        self.agent_env = inner
+
+    def observation(self, observation: Any) -> Any:
+        """What is shown in an observation's place, after ``reset``, ``step`` and ``set_state``; the same unless a wrapper overrides it."""
+        return observation
+
+    def save_state(self) -> Any:
+        """What the wrapper keeps between steps, as a JSON value; None for nothing."""
+        return None
+
+    def load_state(self, state: Any) -> None:
+        """Takes up what `save_state` gave; it comes before the environment beneath goes to that state."""
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
+        """Starts an episode; see `AgentEnv.reset`."""
+        observation, info = self.env.reset(seed=seed, options=options)
+        return self.observation(observation), info
+
+    def step(self, action: Any) -> Result:
+        """Carries out one action; see `AgentEnv.step`."""
+        observation, reward, terminated, truncated, info = self.env.step(action)
+        return self.observation(observation), reward, terminated, truncated, info
+
+    def conclude(self, result: Result, ending: Ending, why: str) -> Result:
+        """Ends the episode with the step whose result this is.
+
+        Args:
+            result: What the step gave; its episode must be running.
+            ending: ``failure``, ``deadline`` or ``budget``.
+            why: The reason, for the record.
+
+        Returns:
+            What the step gives now.
+        """
+        observation, reward, _, _, info = result
+        before = self.agent_env.last_record
+        record = self.agent_env.conclude(ending, why)
+        info = {**info, "ending": str(ending), "success": False, "is_success": False}
+        if record.reward_parts != before.reward_parts:  # the state that an episode ends in has no potential
+            reward += (record.reward or 0.0) - (before.reward or 0.0)
+            info["reward_parts"] = {**info["reward_parts"], "shaping": record.reward_parts["shaping"]}
+        return observation, reward, ending.terminates, not ending.terminates, info
+
+    @staticmethod
+    def with_text(observation: dict[str, Any], text: str) -> dict[str, Any]:
+        """The observation with another text, which is cut to what the space holds."""
+        return {**observation, "text": cut(text, MAX_TEXT_BYTES)}
+
+
+def beneath(env: gymnasium.Env[Any, Any]) -> list[gymnasium.Wrapper[Any, Any, Any, Any]]:
+    """The wrappers of an environment, outermost first."""
+    found = []
+    while isinstance(env, gymnasium.Wrapper):
+        found.append(env)
+        env = env.env
+    return found
