@@ -81,6 +81,7 @@ class WebTask(AgentEnv):
     goal says.
 
     ## Versions
+    - 2: as ToolTask's version 3: several worlds, all families through the pages.
     - 1: the first.
 
     Args:
@@ -92,7 +93,7 @@ class WebTask(AgentEnv):
         **keywords: Those of `AgentEnv`.
     """
 
-    version: ClassVar[str] = "1"
+    version: ClassVar[str] = "2"
 
     def __init__(
         self,

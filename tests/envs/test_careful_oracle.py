@@ -208,5 +208,5 @@ def test_without_faults_it_takes_one_more_step_for_each_write() -> None:
         for task_id in TASKS.ids("test", family)[:20]:
             ending, names = play(TASKS.get(task_id))
             assert ending is Ending.SUCCESS
-            assert len(names) <= 10
+            assert len(names) <= 9
             assert names[-1] == "refuse" or (names[-2] == "get_order" and names[-3] in WRITES)

@@ -12,10 +12,12 @@ import pytest
 from agent_gym.core import Ending, Session, Task, ToolCall, ToolResult
 from agent_gym.core.canonical import digest, dumps, plain
 from agent_gym.core.seeding import derive
+from agent_gym.envs.tool_task import ToolTask
 from agent_gym.envs.worlds.retail import RETAIL, read_goal
 from agent_gym.envs.worlds.retail.families import cancel, change_address, exchange
 from agent_gym.envs.worlds.retail.rules import RULES
 from agent_gym.errors import ConfigurationError
+from agent_gym.interface import ArrayInterface
 from agent_gym.world import Draft, World, WorldTaskSet, next_call
 from agent_gym.world.doors import WorldSession
 
@@ -335,6 +337,22 @@ def test_held_out_wordings_keep_the_verb_and_synonyms_do_not(request_: Any) -> N
     assert all(verb in frame.lower() for frame in (*frames["train"], *frames["held_out"]))
     assert not any(verb in frame.lower() for frame in frames["synonyms"])
     assert len({*frames["train"], *frames["held_out"], *frames["synonyms"]}) == sum(map(len, frames.values()))
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_what_the_oracle_calls_is_on_offer_beside_much_else(family: str) -> None:
+    env = ToolTask(worlds=["retail"])
+    interface = ArrayInterface(env)
+    for task_id in TASKS.ids(TEST[family], family)[:4]:
+        _, info = interface.reset(seed=1, options={"task_id": task_id})
+        observations, over = [env.observation.to_dict()], False
+        while not over:
+            assert 10 < len(interface.candidates) <= 64
+            _, reward, terminated, truncated, info = interface.step(interface.candidates.index(env.oracle(observations)))
+            over = terminated or truncated
+            observations.append(env.observation.to_dict())
+        assert (info["ending"], reward) == (Ending.SUCCESS, 1.0)
+    interface.close()
 
 
 def test_splits_share_neither_task_nor_database() -> None:
