@@ -12,6 +12,7 @@ from agent_gym.core.canonical import digest
 from agent_gym.core.record import StepRecord
 from agent_gym.core.task import Task, TaskSet
 from agent_gym.errors import ConfigurationError, InfrastructureError, unknown
+from agent_gym.interface.base import offering
 from agent_gym.trajectories.recorder import Recorder
 from agent_gym.trajectories.rows import checked_notes
 from agent_gym.trajectories.store import Run, TrajectoryStore
@@ -67,7 +68,7 @@ class RecordTrajectory(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorA
         inner = _innermost(env)
         if "last_record" not in dir(inner):  # which asks for no value: before the first reset there is none
             raise ConfigurationError(f"{type(inner).__name__} offers no last_record, so there is nothing to record; wrap an AgentEnv")
-        self._records = _first(env, "last_record")
+        self._records = offering(env, "last_record")
         self._store = TrajectoryStore(store)
         self._run_id = run_id
         self._about = about
@@ -199,13 +200,6 @@ def _innermost(env: gymnasium.Env[Any, Any]) -> Any:
     """The environment that makes the records: beneath every wrapper, and beneath an interface if there is one."""
     base: Any = env.unwrapped
     return base.rich.unwrapped if hasattr(base, "rich") else base
-
-
-def _first(env: Any, name: str) -> Any:
-    """The outermost that offers something; finding it at every step would cost as much as recording it."""
-    while name not in dir(type(env)) and isinstance(env, gymnasium.Wrapper):
-        env = env.env
-    return env
 
 
 def _told(error: BaseException) -> str:
