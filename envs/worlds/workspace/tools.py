@@ -147,6 +147,7 @@ _READS = (
             notes=TEXTS,
             messages=rows(sender=TEXT, address=TEXT, sent=TEXT, text=TEXT, number={"type": ["string", "null"]}),
             attachments=WHOLE,
+            count=WHOLE,
         ),
     ),
     tool(

@@ -60,6 +60,7 @@ def get_thread(world: World, thread_id: str) -> Record:
             for one in messages
         ],
         "attachments": count,
+        "count": len(messages),
     }
 
 
