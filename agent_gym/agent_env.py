@@ -197,6 +197,8 @@ class AgentEnv(gymnasium.Env[dict[str, Any], Any]):
         if episode is None or episode.ended:
             raise ResetNeeded("call reset() first" if episode is None else "the episode has ended; call reset()")
         episode.step(action)
+        if episode is not self._episode:
+            raise ResetNeeded("this step hung, and its episode was abandoned")
         observation, info = self._public()
         terminated = episode.terminated
         return observation, episode.record.reward or 0.0, terminated, episode.ended and not terminated, info
@@ -282,6 +284,23 @@ class AgentEnv(gymnasium.Env[dict[str, Any], Any]):
         if self._running.ended:
             raise ResetNeeded("the episode has ended; call reset()")
         return self._running.conclude(ending, why)
+
+    def interrupt(self) -> None:
+        """Stops whatever a step on another thread is waiting for."""
+        self._running.session.interrupt()
+
+    def abandon(self, action: Any, why: str) -> StepRecord:
+        """Ends the running episode as ``deadline`` while a step of it hangs on another thread, from which it will not be taken back.
+
+        Args:
+            action: What that step was given.
+            why: The reason, which becomes the record's failed check.
+
+        Returns:
+            The record of the step that hangs: what was shown before it, and the ending.
+        """
+        self._episode = self._running.abandoned(action, why)
+        return self._episode.record
 
     def get_state(self) -> dict[str, Any]:
         """The episode's state as JSON values, for `set_state` of this or any environment of the same id and keywords.

@@ -1,5 +1,7 @@
 """One episode from its first observation to its verdict: what is shown, how it ends, what it is worth, what is kept of it."""
 
+import copy
+import threading
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -104,6 +106,7 @@ class Episode:
         self.view = ""
         self.potential = 0.0
         self.concluded: tuple[str, str] | None = None
+        self._hangs = False
         self._terms = terms
         self._root_seed, self._number = root_seed, number
         self._closing: ToolCall | None = None
@@ -203,8 +206,37 @@ class Episode:
         )
         return self.record
 
+    def abandoned(self, action: Any, why: str) -> "Episode":
+        """What stands in its place while a step of it hangs. That keeps the session, which is closed on a thread that may hang too."""
+        other = copy.copy(self)
+        other.calls, other.steps = list(self.calls), self.record.step + 1
+        other.concluded = (Ending.DEADLINE.value, why)
+        other._hangs = True
+        try:
+            call = parse_action(action, self.tools)
+        except InvalidAction:
+            call = None
+        result = ToolResult(status="timeout", content=why)
+        other.record = replace(
+            self.record,
+            step=other.steps,
+            call=call,
+            result=result,
+            attempts=() if call is None else (CallRecord(call=call, result=result),),
+            invalid="",
+            reward=0.0,
+            reward_parts=dict(_NO_REWARD),
+            ending=Ending.DEADLINE,
+            success=False,
+            checks=(Check(Ending.DEADLINE.value, False, why),),
+        )
+        threading.Thread(target=self.close, name="agent-gym-close", daemon=True).start()
+        return other
+
     def close(self) -> None:
         """Closes the session; closing twice is fine."""
+        if self._hangs:
+            return
         self.session.close()
         self._gateway.close()
 

@@ -10,5 +10,15 @@ from agent_gym.wrappers.normalize_return import NormalizeReturn
 from agent_gym.wrappers.potential_shaping import PotentialShaping
 from agent_gym.wrappers.record_trajectory import RecordTrajectory
 from agent_gym.wrappers.rich import RichWrapper
+from agent_gym.wrappers.step_deadline import StepDeadline
 
-__all__ = ["AggregateReward", "CleanStart", "InjectReward", "NormalizeReturn", "PotentialShaping", "RecordTrajectory", "RichWrapper"]
+__all__ = [
+    "AggregateReward",
+    "CleanStart",
+    "InjectReward",
+    "NormalizeReturn",
+    "PotentialShaping",
+    "RecordTrajectory",
+    "RichWrapper",
+    "StepDeadline",
+]

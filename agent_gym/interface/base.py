@@ -100,6 +100,10 @@ class Interface(gymnasium.Env[Any, Any]):
         """Whether tools fail on purpose."""
         return self._inner.faulty
 
+    def interrupt(self) -> None:
+        """Stops whatever a step on another thread is waiting for."""
+        self._inner.interrupt()
+
     def get_state(self) -> dict[str, Any]:
         """The episode's state as JSON values, with what each wrapper inside keeps."""
         return {**self._inner.get_state(), "wrappers": [_kept(wrapper) for wrapper in self._wrappers()]}

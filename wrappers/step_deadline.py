@@ -1,0 +1,104 @@
+"""A limit on the wall-clock time of a step, which holds whatever the step does."""
+
+import copy
+from typing import Any
+
+import gymnasium
+from gymnasium.utils import RecordConstructorArgs
+
+from agent_gym.core.verdict import Ending
+from agent_gym.errors import ConfigurationError, ResetNeeded
+from agent_gym.gateway.worker import Abandoned, Interrupted, Worker
+from agent_gym.wrappers.reward_wrapper import agent_env
+from agent_gym.wrappers.rich import Result
+
+__all__ = ["StepDeadline"]
+
+
+class StepDeadline(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
+    """Ends an episode as ``deadline``, truncated and no success, when a step takes too long.
+
+    Steps run on a thread. One that is late is interrupted; it may still show what it has. One that does not stop even then is left
+    alone on its thread: the episode ends with what was shown before it, and the next reset has an environment that it cannot touch.
+    It works around any environment that offers ``interrupt()``, which is called from another thread than ``step``.
+
+    Args:
+        env: An environment of this package, or one that offers ``interrupt`` and has a spec, from which it can be built anew.
+        seconds: How long a step may take, above 0.
+        grace: Seconds that it then has to stop.
+
+    Raises:
+        ConfigurationError: The environment offers no ``interrupt``, or cannot be built anew; or a number does not fit.
+    """
+
+    def __init__(self, env: gymnasium.Env[Any, Any], seconds: float, grace: float = 0.5) -> None:
+        RecordConstructorArgs.__init__(self, seconds=seconds, grace=grace)
+        super().__init__(env)
+        if not (isinstance(seconds, int | float) and isinstance(grace, int | float) and seconds > 0 and grace > 0):
+            raise ConfigurationError(f"seconds and grace must be above 0, got {seconds!r} and {grace!r}")
+        if not env.has_wrapper_attr("interrupt"):
+            raise ConfigurationError(f"StepDeadline needs an environment with interrupt(); {type(env.unwrapped).__name__} has none")
+        self._inner = agent_env(env)
+        if self._inner is None and env.spec is None:
+            raise ConfigurationError(f"StepDeadline needs {type(env.unwrapped).__name__} made by gymnasium.make, to build it anew")
+        self._seconds, self._grace = seconds, grace
+        self._why = f"a step took longer than {seconds:g} s"
+        self._worker = Worker()
+        self._shown: tuple[Any, dict[str, Any]] = (None, {})
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
+        """Resets the environment; one in which a step still hangs is built anew."""
+        if self._worker.abandoned:
+            self._worker = Worker()
+            if self._inner is None:  # ours has a new session at every reset, and drops the step that hangs
+                assert self.env.spec is not None
+                hanging, self.env = self.env, gymnasium.make(self.env.spec)
+                self.env.unwrapped.np_random = hanging.unwrapped.np_random
+        self._shown = self.env.reset(seed=seed, options=options)
+        return self._shown
+
+    def step(self, action: Any) -> Result:
+        """Steps the environment, for so long and no longer.
+
+        Raises:
+            ResetNeeded: A step hangs in it.
+        """
+        if self._worker.abandoned:
+            raise ResetNeeded("a step hung; call reset()")
+        results: list[Result] = []
+        late = False
+        try:
+            self._worker.run(
+                lambda: results.append(self.env.step(action)), self._seconds, self.env.get_wrapper_attr("interrupt"), self._grace
+            )
+        except (Interrupted, Abandoned):
+            late = True
+        if not late:
+            observation, reward, terminated, truncated, info = results[0]
+        elif results and not self._worker.abandoned:
+            observation, reward, terminated, truncated, info = results[0]
+            if not (terminated or truncated):
+                truncated, info = True, info | _ENDING
+                if self._inner is not None:
+                    self._inner.conclude(Ending.DEADLINE, self._why)
+        else:
+            observation, info = copy.deepcopy(self._shown)
+            reward, terminated, truncated, info = 0.0, False, True, info | _ENDING
+            if self._inner is not None:
+                record = self._inner.abandon(action, self._why)
+                info |= {"status": "timeout", "invalid_action": False, "reward_parts": dict(record.reward_parts)}
+        self._shown = observation, info
+        return observation, reward, terminated, truncated, info
+
+    def close(self) -> None:
+        """Closes the environment, unless a step still hangs in it; closing twice is fine."""
+        hangs = self._worker.abandoned and self._inner is None
+        self._worker.close()
+        if not hangs:
+            super().close()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_worker": Worker()}
+
+
+_ENDING = {"ending": Ending.DEADLINE.value, "success": False, "is_success": False}
