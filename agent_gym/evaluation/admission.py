@@ -19,6 +19,7 @@ import gymnasium
 from agent_gym.core.policy import Policy
 from agent_gym.core.seeding import derive
 from agent_gym.core.task import TaskSet
+from agent_gym.errors import AgentGymError
 from agent_gym.evaluation.evaluate import evaluate
 from agent_gym.policies import load
 from agent_gym.policies.scripted import CheatPolicy
@@ -102,9 +103,10 @@ class _Job:
 class _Played:
     """What came of a job."""
 
-    score: float | None
-    turns: float | None
-    ways: int
+    score: float | None = None
+    turns: float | None = None
+    ways: int = 0
+    trouble: str = "the environment failed in every episode"  # why there is no score, if there is none
 
 
 @dataclass(frozen=True)
@@ -285,6 +287,10 @@ def _played(job: _Job) -> _Played:
                 batch=_BATCH,
             )
             ways = store.sql(_WAYS_SQL)[0]["ways"]
+    except AgentGymError:
+        raise
+    except Exception as error:  # noqa: BLE001 - what an oracle or a cheat raises is a fault of its family, and the others are still played
+        return _Played(trouble=f"{type(error).__name__}: {error}")
     finally:
         env.close()
     return _Played(result["success_rate"], result["turns_mean"], ways)
@@ -310,12 +316,12 @@ def _row(family: _Family, played: Sequence[tuple[str, _Played]]) -> AdmissionRow
         known = [score for score in (scores[policy], found.score) if score is not None]
         scores[policy] = max(known, default=None)
     oracle = next((found for policy, found in played if policy == "oracle"), None)
-    faults = [f"{name}: the environment failed in every episode" for name, found in played if found.score is None]
+    faults = [f"{name} has no score: {found.trouble}" for name, found in played if found.score is None]
     for name, (low, high) in BOUNDS.items():
         score = scores[name]
         if score is not None and not low <= score <= high:
             faults.append(f"{name} scores {score:.2f}, " + (f"at least {low:g} is wanted" if score < low else f"at most {high:g} may be"))
-    if oracle is not None and family.counted and oracle.ways < _WAYS:
+    if oracle is not None and oracle.score is not None and family.counted and oracle.ways < _WAYS:
         faults.append(f"the oracle knows {oracle.ways} ways, at least {_WAYS} are wanted")
     return AdmissionRow(
         env_id=family.env_id,
@@ -323,7 +329,7 @@ def _row(family: _Family, played: Sequence[tuple[str, _Played]]) -> AdmissionRow
         split=family.split,
         family=family.name,
         scores=scores,
-        ways=oracle.ways if oracle is not None and family.counted else None,
+        ways=oracle.ways if oracle is not None and oracle.score is not None and family.counted else None,
         steps=None if oracle is None else oracle.turns,
         difficulty=family.difficulty,
         faults=tuple(faults),

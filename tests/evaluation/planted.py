@@ -1,4 +1,4 @@
-"""A world with planted defects: the library's question with a short cut that works, and one that does not."""
+"""A world with planted defects: the library's question with a short cut that works, and a cheat that raises."""
 
 from dataclasses import replace
 
@@ -15,8 +15,14 @@ def _works(observations: object) -> ToolCall:
     return next_call(script, observations)  # type: ignore[arg-type]
 
 
+def _breaks(_: object) -> ToolCall:
+    raise ZeroDivisionError("planted")
+
+
 _CHEATS = {"finishes": lambda _: ToolCall("finish"), "works": _works}
 _FAMILIES = {"due": replace(LIBRARY.families["due"], transfer=False, cheats=_CHEATS)}
 _FAMILIES |= {"honest": replace(LIBRARY.families["renew"], name="honest", transfer=False, cheats={"finishes": _CHEATS["finishes"]})}
+_FAMILIES |= {"broken": replace(_FAMILIES["honest"], name="broken", cheats={"breaks": _breaks})}
 
 PLANTED = replace(LIBRARY, name="planted", families=_FAMILIES, tasks={"train": 60}, bases={"train": 1})
+"""The world."""
