@@ -40,6 +40,7 @@ _FINISH = CLOSING[0]
 _MAX_ANSWER = 2_000
 """Characters that ``finish`` takes."""
 _LINK = re.compile(r'(?<!\\)\[\d+\] link "((?:[^"\\]|\\.)*)"(?: \([a-z, ]+\))?')
+_MONEY = re.compile(r"(-?)\$([0-9]+)\.([0-9]{2})")
 _NO_VIEW: Mapping[str, Any] = {}
 
 
@@ -368,13 +369,13 @@ def _answers(outline: str, asks: str) -> Iterator[tuple[str, tuple[str, ...]]]:
             cells = line[2:].removesuffix(" |").split(" | ")
             if not rows:  # the headings
                 column = next((at for at, heading in enumerate(cells) if _term(heading) == wanted), -1)
-            elif 0 <= column < len(cells) and (text := _shown(cells[column].replace("\\|", "|"))):
+            elif 0 <= column < len(cells) and (text := _shown(cells[column].replace("\\|", "|"), asks)):
                 yield text, tokens(line)
             rows = True
             continue
         rows = False
         term, _, value = line.partition(": ")
-        if value and _term(term) == wanted and (text := _shown(value)):
+        if value and _term(term) == wanted and (text := _shown(value, asks)):
             yield text, tokens(line)
 
 
@@ -383,7 +384,9 @@ def _term(name: str) -> str:
     return "".join(word for word in tokens(name) if word not in ("id", "cents"))
 
 
-def _shown(text: str) -> str:
-    """What a line of an outline says, links by their names; empty for what is too long to be said."""
+def _shown(text: str, asks: str) -> str:
+    """What a piece of an outline says as a result would, links by their names; empty for what is too long to be said."""
     text = _LINK.sub(lambda link: link[1], text).replace("\\[", "[").strip()
+    if asks.endswith("_cents") and (money := _MONEY.fullmatch(text)):
+        text = str(int(money[1] + money[2] + money[3]))
     return text if len(text) <= _MAX_ANSWER else ""

@@ -19,6 +19,8 @@ from agent_gym.world import WorldTaskSet
 
 __all__ = ["WebTask"]
 
+_WHOLE = r"(?<![-:.+$])[0-9]{1,4}(?![-:.][0-9])"
+"""A whole number in a goal that is no part of a date, a time or a price."""
 _PACE = 1.5
 """A page takes more steps than a tool: the step limits are this many times those of the tool door."""
 
@@ -117,8 +119,13 @@ class WebTask(AgentEnv):
         kinds = [kind for kind in kinds if kind.site]
         self._sites = {kind.name: importlib.import_module(kind.site) for kind in kinds}
         self._tasks = WorldTaskSet(kinds, pace=_PACE)
-        fields = [schema for kind in kinds for spec in kind.tools for schema in spec.parameters["properties"].values()]
+        tools = [spec for kind in kinds for spec in kind.tools]
+        fields = [schema for spec in tools for schema in spec.parameters["properties"].values()]
         typed = {schema.get("x-find") or ("x-entity" in schema and schema.get("pattern")) for schema in fields}
+        if any(
+            spec.parameters["properties"][name].get("type") == "integer" for spec in tools for name in spec.parameters.get("required", ())
+        ):
+            typed.add(_WHOLE)
         self._tools = browser_tools(pattern for pattern in typed if pattern)
         if engine == "chromium":
             self._tools += pointing_tools()

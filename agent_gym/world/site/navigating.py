@@ -13,8 +13,8 @@ from agent_gym.world.site.values import collapsed, read
 __all__ = ["way"]
 
 View = Mapping[str, Any]
-_NEAR = 2
-"""Steps back that are no longer than a search."""
+_NEAR = 6
+"""Steps back that are taken rather than to search for what no more than a link told of."""
 _SHOWN = 290
 """Characters of a field's value that a view is sure to show."""
 _BLANK = ("", "any", "–", "choose")
