@@ -68,8 +68,12 @@ class AgentEnv(gymnasium.Env[dict[str, Any], Any]):
         "render_modes": ["ansi"],
         "render_fps": 4,
     }
+    rebuild: Callable[[], "AgentEnv"] | None = None
+    """Set by the factory: makes an equal, fresh environment."""
     version: ClassVar[str] = "0"
     """Bumped when a task, a world or the way of judging changes."""
+    usage: Mapping[str, float] | None = None
+    """What the coming action has cost its policy (``prompt_tokens``, ``completion_tokens``, ``cost_usd``), where somebody knows."""
 
     def __init__(
         self,
@@ -196,6 +200,7 @@ class AgentEnv(gymnasium.Env[dict[str, Any], Any]):
         episode = self._episode
         if episode is None or episode.ended:
             raise ResetNeeded("call reset() first" if episode is None else "the episode has ended; call reset()")
+        self.usage = None
         episode.step(action)
         if episode is not self._episode:
             raise ResetNeeded("this step hung, and its episode was abandoned")

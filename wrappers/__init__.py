@@ -4,21 +4,23 @@ if __name__ != "agent_gym.wrappers":
     raise ImportError(f"this is agent_gym.wrappers, not {__name__}; import agent_gym.wrappers")
 
 from agent_gym.wrappers.aggregate_reward import AggregateReward
-from agent_gym.wrappers.clean_start import CleanStart
+from agent_gym.wrappers.episode_budget import EpisodeBudget
 from agent_gym.wrappers.inject_reward import InjectReward
 from agent_gym.wrappers.normalize_return import NormalizeReturn
 from agent_gym.wrappers.potential_shaping import PotentialShaping
 from agent_gym.wrappers.record_trajectory import RecordTrajectory
 from agent_gym.wrappers.rich import RichWrapper
+from agent_gym.wrappers.state_leak_check import StateLeakCheck
 from agent_gym.wrappers.step_deadline import StepDeadline
 
 __all__ = [
     "AggregateReward",
-    "CleanStart",
+    "EpisodeBudget",
     "InjectReward",
     "NormalizeReturn",
     "PotentialShaping",
     "RecordTrajectory",
     "RichWrapper",
+    "StateLeakCheck",
     "StepDeadline",
 ]

@@ -149,6 +149,8 @@ class RecordTrajectory(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorA
             StoreError: It could not be recorded.
         """
         thought_s = time.monotonic() - self._shown_s
+        if usage := self._notes.get("usage"):
+            self._inner.usage = usage  # a budget inside may go by it
         try:
             observation, reward, terminated, truncated, info = self.env.step(action)
         except InfrastructureError as error:

@@ -1,5 +1,6 @@
 """The base of wrappers that know what an episode is about: they stand between an `AgentEnv` and its interface."""
 
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 import gymnasium
@@ -10,8 +11,12 @@ from agent_gym.core.observation import cut
 from agent_gym.core.verdict import Ending
 from agent_gym.episode import MAX_TEXT_BYTES
 from agent_gym.errors import ConfigurationError
+from agent_gym.wrappers.reward_wrapper import called_by_name
 
-__all__ = ["Result", "RichWrapper", "beneath"]
+__all__ = ["UNSEEN", "Result", "RichWrapper", "beneath", "token_counter"]
+
+UNSEEN = {"RecordTrajectory": "it would not see how the episode ends"}
+"""`RichWrapper.not_around` of those that end episodes."""
 
 Result = tuple[Any, Any, bool, bool, dict[str, Any]]
 """What ``step`` gives: observation, reward, terminated, truncated, info."""
@@ -105,3 +110,26 @@ def beneath(env: gymnasium.Env[Any, Any]) -> list[gymnasium.Wrapper[Any, Any, An
         found.append(env)
         env = env.env
     return found
+
+
+def token_counter(tokenizer: str | Callable[[str], Any] | None) -> tuple[Callable[[str], int], str | None]:
+    """How tokens are counted: four bytes of UTF-8 are one, unless a tokenizer is given.
+
+    Args:
+        tokenizer: A function, or its import string, that gives a text's tokens or their number.
+
+    Returns:
+        The count, and the import string for the spec.
+
+    Raises:
+        ConfigurationError: The string names nothing that can be called.
+    """
+    if tokenizer is None:
+        return lambda text: -(-len(text.encode()) // 4), None
+    function, name = called_by_name(tokenizer)
+
+    def count(text: str) -> int:
+        tokens = function(text)
+        return tokens if isinstance(tokens, int) else len(tokens)
+
+    return count, name

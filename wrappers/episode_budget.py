@@ -1,0 +1,116 @@
+"""A budget for each episode: of steps, of calls, of tokens, of money."""
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import gymnasium
+
+from agent_gym.core.canonical import dumps
+from agent_gym.core.observation import cut
+from agent_gym.core.verdict import Ending
+from agent_gym.episode import MAX_TEXT_BYTES
+from agent_gym.errors import ConfigurationError
+from agent_gym.wrappers.rich import UNSEEN, Result, RichWrapper, token_counter
+
+__all__ = ["EpisodeBudget"]
+
+
+class EpisodeBudget(RichWrapper):
+    """Ends an episode as ``budget``, truncated and no success, with the step that uses up what it may use.
+
+    The observation's text says in its last line what is left. Tokens are those of the text that an action answers and of the action;
+    where `RecordTrajectory` outside was told the ``usage`` of a step, its tokens and its cost count instead.
+
+    Args:
+        env: An `AgentEnv`, or wrappers around one. What changes the text goes beneath.
+        steps: Steps.
+        calls: Tries at tools, those of the gateway included.
+        tokens: Tokens read and written.
+        cost: What tokens and calls may cost together, in the unit of the prices.
+        cost_per_token: The price of a token, where a step's cost is not known.
+        cost_per_call: The price of a try at a tool.
+        tokenizer: A function (or its import string) that gives a text's tokens or their number; otherwise 4 bytes of UTF-8 are one.
+
+    Raises:
+        ConfigurationError: No limit is given, a number does not fit, or it stands in a wrong place.
+    """
+
+    not_around = UNSEEN
+
+    def __init__(
+        self,
+        env: gymnasium.Env[Any, Any],
+        steps: int | None = None,
+        calls: int | None = None,
+        tokens: int | None = None,
+        cost: float | None = None,
+        cost_per_token: float = 0.0,
+        cost_per_call: float = 0.0,
+        tokenizer: str | Callable[[str], Any] | None = None,
+    ) -> None:
+        given = {"steps": steps, "calls": calls, "tokens": tokens, "cost": cost}
+        self._count, name = token_counter(tokenizer)
+        super().__init__(env, **given, cost_per_token=cost_per_token, cost_per_call=cost_per_call, tokenizer=name)
+        self._limits = {kind: limit for kind, limit in given.items() if limit is not None}
+        if not self._limits or not all(_positive(limit) for limit in self._limits.values()):
+            raise ConfigurationError(f"EpisodeBudget needs at least one of {', '.join(given)}, each above 0; got {self._limits}")
+        if not all(price == 0 or _positive(price) for price in (cost_per_token, cost_per_call)):
+            raise ConfigurationError(f"prices must be at least 0, got {cost_per_token!r} a token and {cost_per_call!r} a call")
+        self._prices = (cost_per_token, cost_per_call)
+        self._counts_tokens = tokens is not None or cost is not None
+        self._used: dict[str, float] = dict.fromkeys(given, 0)
+        self._read = 0
+
+    @property
+    def used(self) -> dict[str, float]:
+        """What the episode has used so far: steps, calls, tokens and cost."""
+        return dict(self._used)
+
+    def observation(self, observation: Any) -> Any:
+        """The same, and what is left."""
+        left = {kind: max(0, limit - self._used[kind]) for kind, limit in self._limits.items()}
+        line = "\nBudget left: " + ", ".join(f"cost {v:g}" if kind == "cost" else f"{v} {kind}" for kind, v in left.items()) + "."
+        text = cut(observation["text"], MAX_TEXT_BYTES - len(line)) + line
+        self._read = self._count(text) if self._counts_tokens else 0
+        return {**observation, "text": text}
+
+    def save_state(self) -> dict[str, float]:
+        """What is used so far."""
+        return dict(self._used)
+
+    def load_state(self, state: dict[str, float]) -> None:
+        """Takes up what `save_state` gave."""
+        self._used = dict(state)
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
+        """Starts an episode with the whole budget."""
+        self._used = dict.fromkeys(self._used, 0)
+        return super().reset(seed=seed, options=options)
+
+    def step(self, action: Any) -> Result:
+        """Carries out one action, and ends the episode where the budget is used up."""
+        usage = {name: value for name, value in (self.agent_env.usage or {}).items() if value is not None}
+        observation, reward, terminated, truncated, info = self.env.step(action)
+        record = self.agent_env.last_record
+        used, calls, tokens = self._used, sum(made.known_tool for made in record.attempts), 0
+        if self._counts_tokens:
+            tokens = int(usage.get("prompt_tokens", self._read))
+            written = usage.get("completion_tokens")
+            if written is None:
+                told = action if isinstance(action, str) or record.call is None else dumps(record.call.to_dict()).decode()
+                written = self._count(told if isinstance(told, str) else "")
+            tokens += int(written)
+        used["steps"] += 1
+        used["calls"] += calls
+        used["tokens"] += tokens
+        used["cost"] += usage.get("cost_usd", tokens * self._prices[0]) + calls * self._prices[1]
+        result = self.observation(observation), reward, terminated, truncated, info
+        spent = next((kind for kind, limit in self._limits.items() if used[kind] >= limit), None)
+        if spent is None or terminated or truncated:
+            return result
+        return self.conclude(result, Ending.BUDGET, f"{spent}: {used[spent]:g} of {self._limits[spent]:g} used")
+
+
+def _positive(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value) and value > 0
