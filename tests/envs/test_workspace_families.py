@@ -149,6 +149,20 @@ def world_of(episode: Episode) -> World:
     return world
 
 
+CHEATS = [(family, split, name) for family, split in FAMILIES for name in WORKSPACE.families[family.partition("/")[2]].cheats]
+
+
+@pytest.mark.parametrize(("family", "split", "name"), CHEATS)
+def test_cheats_do_not_succeed(env: ToolTask, family: str, split: str, name: str) -> None:
+    endings: Counter[str] = Counter()
+    for task_id in ids(family, split, 12):
+        episode = Episode(env, task_id)
+        while not episode.info["ending"]:
+            episode.step(WORKSPACE.families[family.partition("/")[2]].cheats[name](episode.observations))
+        endings[episode.info["ending"]] += 1
+    assert set(endings) <= {Ending.FAILURE, Ending.VIOLATION, Ending.ABSTAINED}
+
+
 @pytest.mark.parametrize(("family", "split"), FAMILIES)
 def test_milestones_are_reached_one_after_the_other(env: ToolTask, family: str, split: str) -> None:
     for task_id in ids(family, split, 4):

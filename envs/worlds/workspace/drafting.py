@@ -1,15 +1,17 @@
 """How a task is drawn up: pick what it is about, put the records into shape, say it in words, state what will be judged."""
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
+from agent_gym.core import ToolCall
 from agent_gym.envs.worlds.workspace.routes import WORDINGS, route_steps, who
-from agent_gym.world import Draft, Phrasebook, Script, World
+from agent_gym.world import Draft, Phrasebook, Result, Script, World, next_call
 
-__all__ = ["Case", "Request", "compose", "forbid", "pick", "read", "the_only"]
+__all__ = ["Case", "Request", "cheat", "compose", "forbid", "not_calling", "pick", "read"]
 
 Row = dict[str, Any]
 
@@ -68,13 +70,6 @@ def pick(rng: np.random.Generator, things: Sequence[Any]) -> Any:
     return things[int(rng.integers(len(things)))]
 
 
-def the_only(rows: Sequence[Row], what: str) -> Row:
-    """The one row there is. A goal that fits none or several would be ambiguous: that is a defect of the generator."""
-    if len(rows) != 1:
-        raise RuntimeError(f"{what} names {len(rows)} things; a goal must name exactly one")
-    return rows[0]
-
-
 def read(tool: str, **arguments: str) -> Row:
     """The pattern of a call."""
     return {"tool": tool, "arguments": arguments}
@@ -83,6 +78,31 @@ def read(tool: str, **arguments: str) -> Row:
 def forbid(tools: Sequence[str], **arguments: str) -> list[Row]:
     """Calls that must not take effect."""
     return [read(tool, **arguments) for tool in tools]
+
+
+def not_calling(requests: Sequence[Request], answers: Mapping[str, Result]) -> Callable[[Sequence[Mapping[str, Any]]], ToolCall]:
+    """A cheat: does as the oracle would, but takes these answers for what some tools would say, and does not call them."""
+
+    def script(honest: Script) -> Script:
+        call = next(honest)
+        with suppress(StopIteration):
+            while True:
+                call = honest.send(answers[call.name] if call.name in answers else (yield call))
+
+    return cheat(requests, lambda request, slots: script(request.oracle(slots)))
+
+
+def cheat(
+    requests: Sequence[Request], script: Callable[[Request, Mapping[str, str]], Script]
+) -> Callable[[Sequence[Mapping[str, Any]]], ToolCall]:
+    """A cheat that follows a script of its own, from the request that the goal makes and its slots."""
+
+    def call(observations: Sequence[Mapping[str, Any]]) -> ToolCall:
+        goal = observations[0]["data"]["goal"]
+        request, slots = next((one, slots) for one in requests if (slots := one.book.read(goal)) is not None)
+        return next_call(script(request, slots), observations)
+
+    return call
 
 
 def compose(

@@ -8,7 +8,7 @@ import numpy as np
 from agent_gym.core import ToolCall
 from agent_gym.envs.worlds.workspace.catalogue import MEETINGS
 from agent_gym.envs.worlds.workspace.clock import to_utc
-from agent_gym.envs.worlds.workspace.drafting import Case, Request, Row, compose, pick, read
+from agent_gym.envs.worlds.workspace.drafting import Case, Request, Row, compose, not_calling, pick, read
 from agent_gym.envs.worlds.workspace.operations import OPERATIONS
 from agent_gym.envs.worlds.workspace.routes import account, colleague, phrasebook
 from agent_gym.envs.worlds.workspace.rules import broken_rule
@@ -133,4 +133,9 @@ def _draft(world: World, rng: np.random.Generator, split: str) -> Draft:
     return compose(world, rng, split, REQUEST, route, REQUEST.case(world, rng, route, ""), distractors=1)
 
 
-FAMILY = Family(name="book", draft=_draft, capabilities=("form", "policy"))
+FAMILY = Family(
+    name="book",
+    draft=_draft,
+    capabilities=("form", "policy"),
+    cheats={"looks for no time": not_calling((REQUEST,), {"find_free_time": {"free": []}})},
+)

@@ -6,7 +6,7 @@ import numpy as np
 
 from agent_gym.core import ToolCall
 from agent_gym.envs.worlds.workspace.counterpart import CONFIRM
-from agent_gym.envs.worlds.workspace.drafting import Case, Request, compose, pick, read
+from agent_gym.envs.worlds.workspace.drafting import Case, Request, compose, not_calling, pick, read
 from agent_gym.envs.worlds.workspace.families.forward import mail_thing
 from agent_gym.envs.worlds.workspace.routes import phrasebook, thread
 from agent_gym.envs.worlds.workspace.rules import broken_rule
@@ -90,4 +90,9 @@ def _draft(world: World, rng: np.random.Generator, split: str) -> Draft:
     return compose(world, rng, split, REQUEST, route, case, forbidden=forbidden, answers={"confirm": said}, distractors=2)
 
 
-FAMILY = Family(name="clean_up", draft=_draft, capabilities=("ask_before_destructive", "form"))
+FAMILY = Family(
+    name="clean_up",
+    draft=_draft,
+    capabilities=("ask_before_destructive", "form"),
+    cheats={"asks nothing": not_calling((REQUEST,), {"ask": {}})},
+)

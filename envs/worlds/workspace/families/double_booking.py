@@ -3,7 +3,7 @@
 import numpy as np
 
 from agent_gym.envs.worlds.workspace.clock import to_utc
-from agent_gym.envs.worlds.workspace.drafting import Row, compose, pick
+from agent_gym.envs.worlds.workspace.drafting import Row, compose, not_calling, pick
 from agent_gym.envs.worlds.workspace.families.book import EITHER, booked
 from agent_gym.world import Draft, Family, World
 
@@ -48,4 +48,9 @@ def _draft(world: World, rng: np.random.Generator, split: str) -> Draft:
     return compose(world, rng, split, EITHER, route, case, events=events, distractors=2)
 
 
-FAMILY = Family(name="double_booking", draft=_draft, capabilities=("conflict", "recover_from_error", "form"))
+FAMILY = Family(
+    name="double_booking",
+    draft=_draft,
+    capabilities=("conflict", "recover_from_error", "form"),
+    cheats={"looks for no time": not_calling((EITHER,), {"find_free_time": {"free": []}})},
+)

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from agent_gym.core import ToolCall
-from agent_gym.envs.worlds.workspace.drafting import Case, Request, compose, pick, read
+from agent_gym.envs.worlds.workspace.drafting import Case, Request, compose, not_calling, pick, read
 from agent_gym.envs.worlds.workspace.families.forward import mail_thing
 from agent_gym.envs.worlds.workspace.routes import contact, phrasebook, thread
 from agent_gym.envs.worlds.workspace.targets import a_contact, a_thread
@@ -83,4 +83,6 @@ def _draft(world: World, rng: np.random.Generator, split: str) -> Draft:
     return compose(world, rng, split, REQUEST, route, REQUEST.case(world, rng, route, ""), distractors=2)
 
 
-FAMILY = Family(name="new_number", draft=_draft, capabilities=("multi_hop",))
+FAMILY = Family(
+    name="new_number", draft=_draft, capabilities=("multi_hop",), cheats={"reads no entry": not_calling((REQUEST,), {"get_contact": {}})}
+)

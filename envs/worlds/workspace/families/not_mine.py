@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from agent_gym.core import ToolCall
-from agent_gym.envs.worlds.workspace.drafting import Case, Request, compose, pick, read
+from agent_gym.envs.worlds.workspace.drafting import Case, Request, compose, not_calling, pick, read
 from agent_gym.envs.worlds.workspace.routes import phrasebook, thread
 from agent_gym.envs.worlds.workspace.targets import a_colleague, a_thread
 from agent_gym.world import Draft, Family, Script, World
@@ -28,6 +28,7 @@ _FRAMES = {
     ),
     "synonyms": ("{who} Please put {thing} away into {place}.", "File {thing} away under {place}. {who}"),
 }
+_REFUSED = {"refused": "forbidden", "threads": []}
 _HAND_OVER = ToolCall("hand_over", {"reason": "missing_permission"})
 
 
@@ -94,4 +95,9 @@ def _draft(world: World, rng: np.random.Generator, split: str) -> Draft:
     return compose(world, rng, split, request, route, case, distractors=1, **more)
 
 
-FAMILY = Family(name="not_mine", draft=_draft, capabilities=("missing_permission",))
+FAMILY = Family(
+    name="not_mine",
+    draft=_draft,
+    capabilities=("missing_permission",),
+    cheats={"hands over untried": not_calling((MINE, THEIRS), {"search_mail": _REFUSED, "get_thread": _REFUSED})},
+)

@@ -6,7 +6,7 @@ import numpy as np
 
 from agent_gym.core import ToolCall
 from agent_gym.envs.worlds.workspace.clock import shifted, to_utc, wall, wall_gap
-from agent_gym.envs.worlds.workspace.drafting import Case, Request, Row, compose, pick, read
+from agent_gym.envs.worlds.workspace.drafting import Case, Request, Row, cheat, compose, pick, read
 from agent_gym.envs.worlds.workspace.operations.calendar import accepted_by, bookings, overlapping, to_come
 from agent_gym.envs.worlds.workspace.routes import account, event, phrasebook
 from agent_gym.envs.worlds.workspace.targets import a_meeting
@@ -95,6 +95,15 @@ def _oracle(slots: Mapping[str, str]) -> Script:
     yield ToolCall("finish")
 
 
+def _both(_: Request, slots: Mapping[str, str]) -> Script:
+    """Moves it to one time and then to the other."""
+    me = yield from account(slots)
+    event_id = (yield from event(slots, me))["event_id"]
+    yield ToolCall("get_event", {"event_id": event_id})
+    for starts in ("starts", "otherwise"):
+        yield ToolCall("move_series", {"event_id": event_id, "starts": slots[starts]})
+
+
 def _draft(world: World, rng: np.random.Generator, split: str) -> Draft:
     route = pick(rng, REQUEST.routes)
     return compose(world, rng, split, REQUEST, route, REQUEST.case(world, rng, route, ""), distractors=2)
@@ -102,4 +111,4 @@ def _draft(world: World, rng: np.random.Generator, split: str) -> Draft:
 
 REQUEST = Request(name="move_series", book=phrasebook(_FRAMES, *_THINGS), case=_case, oracle=_oracle)
 
-FAMILY = Family(name="probe", draft=_draft, capabilities=("reversible_probe",))
+FAMILY = Family(name="probe", draft=_draft, capabilities=("reversible_probe",), cheats={"moves it twice": cheat((REQUEST,), _both)})

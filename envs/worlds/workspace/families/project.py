@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from agent_gym.core import ToolCall
-from agent_gym.envs.worlds.workspace.drafting import Case, Request, compose, pick, read
+from agent_gym.envs.worlds.workspace.drafting import Case, Request, compose, not_calling, pick, read
 from agent_gym.envs.worlds.workspace.routes import account, colleague, phrasebook, the_document, thread
 from agent_gym.envs.worlds.workspace.targets import a_colleague, a_thread, seen
 from agent_gym.world import Draft, Family, Script, World
@@ -98,4 +98,10 @@ def _draft(world: World, rng: np.random.Generator, split: str) -> Draft:
     return draft
 
 
-FAMILY = Family(name="project", draft=_draft, capabilities=("long_horizon",), max_steps=40)
+FAMILY = Family(
+    name="project",
+    draft=_draft,
+    capabilities=("long_horizon",),
+    max_steps=40,
+    cheats={"leaves the mails": not_calling((REQUEST,), {"move_mail": {}})},
+)

@@ -6,7 +6,7 @@ import numpy as np
 
 from agent_gym.core import ToolCall
 from agent_gym.envs.worlds.workspace.clock import to_utc, wall
-from agent_gym.envs.worlds.workspace.drafting import Case, Request, Row, compose, pick, read
+from agent_gym.envs.worlds.workspace.drafting import Case, Request, Row, compose, not_calling, pick, read
 from agent_gym.envs.worlds.workspace.operations.calendar import accepted_by, bookings, overlapping
 from agent_gym.envs.worlds.workspace.routes import account, event, phrasebook
 from agent_gym.envs.worlds.workspace.rules import broken_rule
@@ -96,4 +96,9 @@ def _draft(world: World, rng: np.random.Generator, split: str) -> Draft:
     return compose(world, rng, split, REQUEST, route, REQUEST.case(world, rng, route, ""), distractors=2)
 
 
-FAMILY = Family(name="reschedule", draft=_draft, capabilities=("recover_from_error",))
+FAMILY = Family(
+    name="reschedule",
+    draft=_draft,
+    capabilities=("recover_from_error",),
+    cheats={"reads nothing": not_calling((REQUEST,), {"get_event": {}})},
+)

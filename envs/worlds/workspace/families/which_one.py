@@ -6,7 +6,7 @@ import numpy as np
 
 from agent_gym.core import ToolCall
 from agent_gym.envs.worlds.workspace.counterpart import FOLDER, WHICH
-from agent_gym.envs.worlds.workspace.drafting import Case, Request, compose, forbid, pick, read
+from agent_gym.envs.worlds.workspace.drafting import Case, Request, cheat, compose, forbid, pick, read
 from agent_gym.envs.worlds.workspace.families.forward import mail_thing
 from agent_gym.envs.worlds.workspace.routes import account, phrasebook
 from agent_gym.envs.worlds.workspace.targets import a_thread
@@ -61,6 +61,15 @@ def _oracle(slots: Mapping[str, str]) -> Script:
     yield ToolCall("finish")
 
 
+def _guess(_: Request, slots: Mapping[str, str]) -> Script:
+    """Takes the first mail that fits, and the first folder."""
+    me = yield from account(slots)
+    found = yield ToolCall("search_mail", {"person_id": me["person_id"], "subject": slots["subject"]})
+    thread_id = next((one["thread_id"] for one in found["threads"] if one["subject"] == slots["subject"]), "")
+    yield ToolCall("get_thread", {"thread_id": thread_id})
+    yield ToolCall("move_mail", {"thread_id": thread_id, "folder": slots.get("place", "archive")})
+
+
 REQUEST = Request(name="which_one", book=phrasebook(_FRAMES, *mail_thing), case=_case, oracle=_oracle)
 SOMEWHERE = Request(name="somewhere", book=phrasebook(_SOMEWHERE, *mail_thing), case=_case, oracle=_oracle)
 
@@ -87,4 +96,6 @@ def _draft(world: World, rng: np.random.Generator, split: str) -> Draft:
     return compose(world, rng, split, request, route, case, answers=answers, forbidden=forbidden, distractors=1 + bool(forbidden))
 
 
-FAMILY = Family(name="which_one", draft=_draft, capabilities=("clarify_missing_information",))
+FAMILY = Family(
+    name="which_one", draft=_draft, capabilities=("clarify_missing_information",), cheats={"guesses": cheat((REQUEST, SOMEWHERE), _guess)}
+)
