@@ -186,11 +186,11 @@ def solved(env: ToolTask, oracle: Callable[[Any], ToolCall], count: int) -> Coun
 @pytest.mark.parametrize("retries", ["gateway", "agent"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_kind_of_fault_is_recoverable(kind: str, retries: str) -> None:
-    """All but one of 25 tasks; where bad luck makes the path too long, the step limit is what ends it and nothing worse."""
+    """All but one in 25 tasks; where bad luck makes the path too long, the step limit is what ends it and nothing worse."""
     env = ToolTask(split="test", retries=retries, faults={"rate": 0.3, "kinds": [kind]})
-    endings = solved(env, env.careful_oracle, 5)
+    endings = solved(env, env.careful_oracle, 20)
     env.close()
-    assert endings["success"] >= 24
+    assert endings["success"] >= 96
     assert set(endings) <= {"success", "step_limit"}
 
 

@@ -34,14 +34,14 @@ def test_the_oracles_calls_are_candidates_among_others_and_solve_the_task(env: T
             observations, total, over = [env.observation.to_dict()], 0.0, False
             while not over:
                 offered = interface.candidates
-                assert info["gaps"] == []
+                assert set(info["gaps"]) <= {"candidates_cut"}
                 sizes.append(len(offered))
                 _, reward, terminated, truncated, info = interface.step(offered.index(env.oracle(observations)))
                 total, over = total + reward, terminated or truncated
                 observations.append(env.observation.to_dict())
             assert (info["ending"], total, info["task_type"]) == (Ending.SUCCESS, 1.0, family)
     assert min(sizes) > 10
-    assert max(sizes) < 64
+    assert max(sizes) <= 64
 
 
 def test_the_oracle_takes_over_after_foreign_steps(env: ToolTask) -> None:

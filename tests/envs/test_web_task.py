@@ -182,7 +182,7 @@ def test_a_change_is_believed_only_where_the_site_tells_it(web: Any) -> None:
     assert answer(call, act(web, "goto", url=f"/orders/{order_id}?done=cancel_order")) is None
     act(web, "select_option", bid=bid(web, "Reason"), options="Found cheaper")
     view = act(web, "click", bid=bid(web, "Cancel order"))
-    assert answer(call, view) == {"order_id": order_id}
+    assert answer(call, view) == {"order_id": order_id, "reason": "found_cheaper", "total_cents": 0}
     assert answer(ToolCall("cancel_order", {"order_id": order_id, "reason": "no_longer_needed"}), view) is None
     assert answer(call, act(web, "goto", url=f"/orders/{order_id}")) is None
 
