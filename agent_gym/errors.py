@@ -10,14 +10,14 @@
     ├── MissingExtra (ImportError)        an optional dependency is not installed; names the extra to install
     ├── ResetNeeded (gymnasium's too)     step() before reset() or after the episode's end
     ├── StoreError                        a trajectory store that cannot be read or written
-    ├── StateLeak                         an episode did not start clean: a reset left something behind
+    ├── StateLeakError                    an episode did not start clean, or left something in the process
     └── InfrastructureError               ours to mend, never the agent's failure: a run it hits counts as ``infra_error``
         └── SandboxUnavailable            this machine cannot isolate code; names the failing probe and the remedy
 
 An agent's mistake is never an exception: it is a ``ToolResult`` whose status says what went wrong.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import gymnasium.error
 
@@ -30,7 +30,7 @@ __all__ = [
     "MissingExtra",
     "ResetNeeded",
     "SandboxUnavailable",
-    "StateLeak",
+    "StateLeakError",
     "StoreError",
     "UnknownRenderMode",
     "unknown",
@@ -94,8 +94,20 @@ class StoreError(AgentGymError):
     """A trajectory store that cannot be read or written."""
 
 
-class StateLeak(AgentGymError):
-    """An episode did not start as it does in a fresh environment; the message names the task and what differs."""
+class StateLeakError(AgentGymError):
+    """An episode did not start as it does in a fresh environment, or something of it stays in the process.
+
+    Args:
+        message: Names the task, the channel and what is there.
+        leaks: Each leak's channel, what is there, and what a fresh environment has there.
+    """
+
+    def __init__(self, message: str, leaks: Sequence[tuple[str, str, str | None]] = ()) -> None:
+        super().__init__(message)
+        self.leaks = tuple(leaks)
+
+    def __reduce__(self) -> tuple[type["StateLeakError"], tuple[str, tuple[tuple[str, str, str | None], ...]]]:
+        return type(self), (str(self), self.leaks)
 
 
 class InfrastructureError(AgentGymError):

@@ -47,6 +47,8 @@ def make(
         if "keyword argument" in str(error):
             raise ConfigurationError(f"{kind.__name__}: {str(error).rpartition(') ')[2] or error}") from error
         raise
+    if isinstance(rich, AgentEnv):
+        rich.rebuild = functools.partial(kind, render_mode=render_mode, **keywords)
     if not isinstance(rich_wrappers, list | tuple):
         raise ConfigurationError(f"rich_wrappers must be a list of pairs, got {rich_wrappers!r}")
     for pair in rich_wrappers:

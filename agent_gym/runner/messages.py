@@ -38,7 +38,7 @@ class Answer(NamedTuple):
         value: ``make``: a dict of what the pool has to know of the environment; ``reset``: (observation, info, mask); ``step``:
             (observation, reward, terminated, truncated, info, mask); ``call``: what was returned, or the exception raised.
         error: The traceback of what the environment raised; empty if all went well.
-        fatal: Whether that was a `StateLeak`, which is to stop the run.
+        fatal: Whether that was a `StateLeakError`, which is to stop the run.
         seconds: Time spent in the worker.
     """
 

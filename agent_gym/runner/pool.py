@@ -49,7 +49,7 @@ class AsyncPool:
 
     A worker that dies, hangs or raises is replaced. Its episode ends with a row whose ``fault`` says why: truncated, reward 0.0, the
     last good observation, ``info["ending"] == "infra_error"``. A reset that fails is tried again on a new worker, three times in all.
-    A `StateLeak` is no fault: from then on `recv` raises it.
+    A `StateLeakError` is no fault: from then on `recv` raises it.
 
     Args:
         env: An id for ``gymnasium.make``, a spec, or a function that makes an environment (for ``backend="process"`` one that
@@ -248,7 +248,7 @@ class AsyncPool:
 
         Raises:
             InfrastructureError: No environment could be made, or every slot is retired while tasks wait.
-            StateLeak: A reset leaves something behind, as a ``CleanStart`` in a worker has found.
+            StateLeakError: A reset leaves something behind, as a ``StateLeakCheck`` in a worker has found.
             ConfigurationError: The pool is closed, or a number does not fit.
         """
         self._check_open()

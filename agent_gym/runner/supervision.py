@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from agent_gym.errors import ConfigurationError, InfrastructureError, StateLeak
+from agent_gym.errors import ConfigurationError, InfrastructureError, StateLeakError
 from agent_gym.runner.backends import Backend
 from agent_gym.runner.messages import Answer, Ask, Kind
 
@@ -169,7 +169,7 @@ class Supervisor:
 
         Raises:
             InfrastructureError: No environment could be made at all.
-            StateLeak: A worker has raised one, now or before.
+            StateLeakError: A worker has raised one, now or before.
         """
         now = time.monotonic()
         if now - self._attended <= _AWAY_S:
@@ -185,7 +185,7 @@ class Supervisor:
         if self._attended >= self._due:
             self._look()
         if self._leak:
-            raise StateLeak(self._leak)
+            raise StateLeakError(self._leak)
         if self.made is None and all(slot.failures for slot in self._slots):
             raise InfrastructureError(f"no environment could be made; the first failure was:\n{self._first_fault}")
         outcomes, self._outcomes = self._outcomes, []

@@ -11,7 +11,7 @@ import gymnasium
 import numpy as np
 from gymnasium.envs.registration import EnvSpec
 
-from agent_gym.errors import ConfigurationError, InfrastructureError, StateLeak
+from agent_gym.errors import ConfigurationError, InfrastructureError, StateLeakError
 from agent_gym.runner.messages import Answer, Ask
 
 __all__ = ["Factory", "Worker", "interrupt"]
@@ -92,7 +92,7 @@ class Worker:
             value = getattr(self, f"_{ask.kind}")(ask.payload)
         except BaseException as raised:  # noqa: BLE001 - an environment may raise anything, and all of it goes to the pool
             error = "".join(traceback.format_exception(raised))
-            fatal = isinstance(raised, StateLeak)
+            fatal = isinstance(raised, StateLeakError)
             value = raised if ask.kind == "call" else None
         return Answer(ask.id, self.slot, ask.kind, value, error, fatal, time.perf_counter() - start)
 

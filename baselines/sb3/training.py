@@ -36,11 +36,11 @@ from agent_gym.errors import ConfigurationError
 from agent_gym.evaluation import evaluate
 from agent_gym.factory import load_object
 from agent_gym.trajectories.store import Run
-from agent_gym.wrappers import CleanStart, RecordTrajectory
+from agent_gym.wrappers import RecordTrajectory, StateLeakCheck
 
 __all__ = ["TrainResult", "train"]
 
-_CLEAN_START_EVERY = 500
+_LEAK_CHECK_EVERY = 500
 """Resets, of all environments together, after which one of them is compared with fresh ones."""
 _MAY_CHANGE = frozenset({"steps", "time_limit_s", "threads"})
 
@@ -81,7 +81,7 @@ def train(
     Raises:
         ConfigurationError: The folder holds a run already, or another one than is to be resumed; or the environment or its oracle
             does not fit.
-        StateLeak: A reset left something behind; what was learned until then is in the checkpoint.
+        StateLeakError: A reset left something behind; what was learned until then is in the checkpoint.
     """
     folder = Path(folder)
     checkpoint = folder / "checkpoint.zip"
@@ -159,7 +159,7 @@ def _new_model(config: TrainConfig, envs: DummyVecEnv) -> OnPolicyAlgorithm:
 
 def _make_env(config: TrainConfig, store: Run | None, source: str) -> gymnasium.Env[Any, Any]:
     env = gymnasium.make(config.env_id, disable_env_checker=True, **{"split": "train", **config.env_kwargs})
-    env = CleanStart(env, every=max(1, _CLEAN_START_EVERY // config.n_envs))
+    env = StateLeakCheck(env, every=max(1, _LEAK_CHECK_EVERY // config.n_envs))
     if store is None:
         return env
     return RecordTrajectory(env, store, source=source, policy_id="oracle" if source == "oracle" else config.algo)

@@ -16,7 +16,7 @@ from agent_gym.browser import InProcessPage
 from agent_gym.browser.chromium import ChromiumPage
 from agent_gym.browser.chromium.host import Host, Place
 from agent_gym.envs.web_task.session import ENGINES
-from agent_gym.wrappers import CleanStart
+from agent_gym.wrappers import StateLeakCheck
 from tests.browser.chromium.conftest import Open
 from tests.browser.chromium.test_engine import bid
 from tests.browser.toy_site import ORIGIN, Site, html
@@ -236,7 +236,7 @@ def test_a_session_tells_of_its_rows_and_its_browser(engine: str, request: pytes
     if engine == "chromium":
         request.getfixturevalue("needs_chromium")
     made = gym.make("agent_gym:AgentBase/WebTask-v0", interface="text", disable_env_checker=True, engine=engine)
-    env = CleanStart(made, every=2, instances=1)
+    env = StateLeakCheck(made, every=2, sample=1)
     web: Any = env.unwrapped
     options = {"task_id": "retail/cancel/train/0"}
     seen, done = [env.reset(seed=0, options=options)[0]], False

@@ -1,17 +1,18 @@
-"""CleanStart: an environment in which a reset leaves something behind stops the run, which says what."""
+"""StateLeakCheck: an environment in which a reset leaves something behind stops the run, which says what."""
 
 import sys
 from typing import Any
 
 import gymnasium as gym
 import pytest
+from gymnasium.envs.classic_control import CartPoleEnv
 
 from agent_gym.core import Observation, Session, Task
-from agent_gym.errors import ConfigurationError, StateLeak
+from agent_gym.errors import ConfigurationError, StateLeakError
 from agent_gym.factory import make
 from agent_gym.runner import AsyncPool
 from agent_gym.testing import SmallTask
-from agent_gym.wrappers import CleanStart
+from agent_gym.wrappers import StateLeakCheck
 
 _EVERYWHERE: list[str] = []
 
@@ -59,34 +60,34 @@ def _importable(monkeypatch: pytest.MonkeyPatch) -> None:
         ("view", r"observation.text is 'visits: 3', in a fresh instance 'visits: 1'"),
         ("state", "digest is 'after 3', in a fresh instance 'after 1'"),
         ("probe", "probes.files is '3', in a fresh instance '1'"),
-        ("cache", "observation.text is"),
+        ("cache", "caches.observation.text is"),
     ],
 )
 def test_what_a_reset_leaves_behind_stops_the_run_and_is_named(leak: str, said: str, interface: str) -> None:
     _EVERYWHERE.clear()
-    watched = CleanStart(env(leak, interface), every=4, instances=2)
+    watched = StateLeakCheck(env(leak, interface), every=4, sample=2)
     for seed in range(3):
         watched.reset(seed=seed)
-    with pytest.raises(StateLeak, match=f"task 'lamps/switch/train/.*', after 4 resets: {said}"):
+    with pytest.raises(StateLeakError, match=f"task 'lamps/switch/train/.*', after 4 resets: {said}"):
         watched.reset()
 
 
 @pytest.mark.parametrize("backend", ["thread", "process"])
 def test_a_run_in_a_pool_is_stopped_too(backend: str) -> None:
-    with AsyncPool(lambda: CleanStart(env("view"), every=4, instances=1), 2, backend=backend) as pool:
+    with AsyncPool(lambda: StateLeakCheck(env("view"), every=4, sample=1), 2, backend=backend) as pool:
         for _ in range(3):
             pool.async_reset()
             assert len(pool.recv(2)) == 2
         pool.async_reset()
         for _ in range(2):
-            with pytest.raises(StateLeak, match=r"(?s)env \d.*visits: 3"):
+            with pytest.raises(StateLeakError, match=r"(?s)env \d.*visits: 3"):
                 pool.recv(2)
 
 
 @pytest.mark.parametrize("interface", ["text", "array"])
 @pytest.mark.parametrize("env_id", ["AgentBase/ToolTask-v0", "AgentBase/WebTask-v0"])
 def test_our_environments_start_clean(env_id: str, interface: str) -> None:
-    watched = CleanStart(gym.make(f"agent_gym:{env_id}", interface=interface, disable_env_checker=True), every=3)
+    watched = StateLeakCheck(gym.make(f"agent_gym:{env_id}", interface=interface, disable_env_checker=True), every=3)
     plain = gym.make(f"agent_gym:{env_id}", interface=interface, disable_env_checker=True)
     for number in range(9):
         seed = 5 if number == 0 else None
@@ -98,9 +99,14 @@ def test_our_environments_start_clean(env_id: str, interface: str) -> None:
                 break
 
 
-@pytest.mark.parametrize("arguments", [{"every": 0}, {"instances": 0}])
-def test_numbers_that_do_not_fit_are_refused(arguments: dict[str, int]) -> None:
+@pytest.mark.parametrize("arguments", [{"every": 0}, {"sample": 0}])
+def test_numbers_that_do_not_fit_are_refused(arguments: dict[str, Any]) -> None:
     with pytest.raises(ConfigurationError, match="must be at least 1"):
-        CleanStart(env("none"), **arguments)
-    with pytest.raises(ConfigurationError, match="not CartPoleEnv"):
-        CleanStart(gym.make("CartPole-v1"))
+        StateLeakCheck(env("none"), **arguments)
+
+
+def test_what_cannot_be_built_again_or_recorded_so_is_refused() -> None:
+    with pytest.raises(ConfigurationError, match="make CartPoleEnv with gymnasium.make"):
+        StateLeakCheck(CartPoleEnv())
+    with pytest.raises(ConfigurationError, match="unknown on_leak 'shout'; known: raise, record"):
+        StateLeakCheck(env("none"), on_leak="shout")  # type: ignore[arg-type]
