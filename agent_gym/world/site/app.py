@@ -274,6 +274,7 @@ class _Visit:
     def _related(self, place: Place, known: Mapping[str, Any], around: Sequence[Mapping[str, Any]]) -> dict[str, str]:
         """Links to other pages about the same things, by their titles."""
         linked = [self.plan.showing[name] for name in known if name in self.plan.showing]
+        known = {**{name: value for name, value in self.asked.items() if value}, **known}
         found = {}
         for other in self.plan.places.values():
             needed = other.act.required

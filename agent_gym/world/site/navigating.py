@@ -172,14 +172,31 @@ class _Way:
                 return ToolCall("click", {"bid": link})
             return ToolCall("goto", {"url": self.plan.address(place, own, [things])})
         back = next((steps for steps, view in enumerate(self.behind, 1) if self._link(view, place, own, things)), 0)
+        again = self._again(place, own, things)
+        if again is not None and again.name == "click" and back != 1:
+            return again
         if back and not self.view["error"] and (back <= _NEAR or place.finder is None):
             return ToolCall("go_back")
+        if again is not None:
+            return again
         if place.finder is not None and things.keys() <= own.keys():
             if finder := self._finder(self.view, place, own, things):
                 return finder
             if place.page.finds and (link := self._front(place, own)):
                 return ToolCall("click", {"bid": link})
         return ToolCall("goto", {"url": self.plan.address(place, own, [things])})
+
+    def _again(self, place: Place, own: Mapping[str, Any], things: Mapping[str, str]) -> ToolCall | None:
+        """Towards a page that has been seen with a link that leads there, if a link leads to that one, here or on a page before."""
+        for view in reversed(self.views):
+            there, shows, _ = self.plan.at(view["url"])
+            if there is None or not there.reads or there is place or not self._link(view, place, own, things):
+                continue
+            if link := self._link(self.view, there, shows, {}):
+                return ToolCall("click", {"bid": link})
+            if not self.view["error"] and any(self._link(one, there, shows, {}) for one in self.behind):
+                return ToolCall("go_back")
+        return None
 
     # --- What there is on a page ---
 
