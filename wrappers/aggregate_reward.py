@@ -81,7 +81,7 @@ class AggregateReward(RewardWrapper):
     def __init__(self, env: gymnasium.Env[Any, Any], sources: Mapping[str, Any]) -> None:
         if not isinstance(sources, Mapping) or not sources:
             raise ConfigurationError(f"sources must be a dict of at least one source, got {sources!r}")
-        self._ours = agent_env(env)
+        self._ours = agent_env(env) is not None
         read = {str(name): self._read(str(name), given) for name, given in sources.items()}
         RecordConstructorArgs.__init__(self, sources={name: shown for name, (_, shown) in read.items()})
         super().__init__(env)
@@ -134,7 +134,7 @@ class AggregateReward(RewardWrapper):
         """The part beneath or the function that a source names, and whether that is somebody else's code."""
         if callable(source) or (isinstance(source, str) and ":" in source and not source.startswith("part:")):
             return None, called_by_name(source)[0], True
-        known = (*_PARTS, "part:…", *RULES) if self._ours is not None else ("reward", "part:…")
+        known = (*_PARTS, "part:…", *RULES) if self._ours else ("reward", "part:…")
         known_here = isinstance(source, str) and (source in known or source.startswith("part:"))
         if not known_here:
             raise unknown(f"source {name!r}:", source, [*known, "an import string (package.module:name)"])
@@ -156,12 +156,13 @@ class AggregateReward(RewardWrapper):
         super().close()
 
     def _begin(self, observation: Any, info: Mapping[str, Any]) -> None:  # noqa: ARG002 - nothing is rewarded yet
-        if self._ours is not None and self._looks:
+        ours = agent_env(self.env) if self._looks else None
+        if ours is not None:
             self._history = [told(self._records.last_record)]
-            self._milestones = len(self._ours.session.milestones())
+            self._milestones = len(ours.session.milestones())
 
     def _rewarded(self, now: Transition) -> dict[str, float] | None:
-        if self._ours is not None and self._looks:
+        if self._ours and self._looks:
             record = self._records.last_record
             self._history.append(told(record))
             now = replace(now, record=record, history=tuple(self._history), milestones=self._milestones)
