@@ -1,11 +1,13 @@
 """Policies that write their calls themselves: the scripted ones that tasks are checked against, and the oracle."""
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import gymnasium
 
 from agent_gym.core.action import ToolCall
+from agent_gym.core.canonical import dumps
 from agent_gym.core.closing import CLOSING
 from agent_gym.core.policy import Decision, Policy
 from agent_gym.core.schema_sample import sample_schema
@@ -27,12 +29,20 @@ __all__ = [
     "SpamPolicy",
 ]
 
+_TOOL = re.compile(r"([A-Za-z0-9_-]+)\(")
+
 
 def _interface(env: gymnasium.Env[Any, Any]) -> Interface:
     inside = env.unwrapped
     if not isinstance(inside, Interface):
         raise ConfigurationError(f"this policy needs an environment of agent_gym, not {type(inside).__name__}")
     return inside
+
+
+def _offered(tools: Sequence[ToolSpec], text: str) -> list[ToolSpec]:
+    """Of all tools those that an episode offers, by the line that says so in its first observation; all if that was cut off."""
+    named = set(_TOOL.findall(text.rpartition("\nTools: ")[2]))
+    return [spec for spec in tools if spec.name in named] or list(tools)
 
 
 class NoopPolicy(Policy):
@@ -99,17 +109,21 @@ class RandomActionPolicy(Policy):
     def __init__(self, env: gymnasium.Env[Any, Any], seed: int = 0) -> None:
         self._tools = _interface(env).tools
         self._rngs = PerEpisode(lambda episode_id: derive("random-action", seed, episode_id))
+        self._offered: PerEpisode[list[ToolSpec]] = PerEpisode(lambda _: [])
 
     def reset(self, episode_ids: Sequence[str]) -> None:
         """Starts these episodes' randomness anew."""
         self._rngs.forget(episode_ids)
+        self._offered.forget(episode_ids)
 
     def act(self, batch: Sequence[tuple[str, Mapping[str, Any]]]) -> list[Decision]:
         """Draws a call for each."""
         decisions = []
-        for episode_id, _ in batch:
-            rng = self._rngs[episode_id]
-            spec = self._tools[int(rng.integers(len(self._tools)))]
+        for episode_id, observation in batch:
+            rng, tools = self._rngs[episode_id], self._offered[episode_id]
+            if not tools:
+                tools += _offered(self._tools, observation["text"])
+            spec = tools[int(rng.integers(len(tools)))]
             decisions.append(Decision(ToolCall(spec.name, sample_schema(spec.parameters, rng))))
         return decisions
 
@@ -125,7 +139,7 @@ class SpamPolicy(Policy):
     name = "spam"
 
     def __init__(self, env: gymnasium.Env[Any, Any], seed: int = 0) -> None:  # noqa: ARG002 - every policy is made alike
-        self._toolbox = Toolbox([spec for spec in _interface(env).tools if self._calls(spec)])
+        self._tools = [spec for spec in _interface(env).tools if self._calls(spec)]
         self._memories: PerEpisode[list[Memory]] = PerEpisode(lambda _: [])
 
     @staticmethod
@@ -139,15 +153,18 @@ class SpamPolicy(Policy):
 
     def act(self, batch: Sequence[tuple[str, Mapping[str, Any]]]) -> list[Decision]:
         """Chooses a call for each."""
-        return [Decision(self._next(episode_id, observation["data"])) for episode_id, observation in batch]
+        return [Decision(self._next(self._memory(episode_id, observation), observation["data"])) for episode_id, observation in batch]
 
-    def _next(self, episode_id: str, data: Mapping[str, Any]) -> ToolCall:
-        kept = self._memories[episode_id]
+    def _memory(self, episode_id: str, observation: Mapping[str, Any]) -> Memory:
+        """What was seen in an episode, with the newest observation."""
+        kept, data = self._memories[episode_id], observation["data"]
         if not kept:
-            kept.append(Memory(data["goal"], self._toolbox))
-        memory = kept[0]
-        memory.update(data["last"], data["view"])
-        tools = [spec.name for spec in self._toolbox.tools]
+            kept.append(Memory(data["goal"], Toolbox(_offered(self._tools, observation["text"]))))
+        kept[0].update(data["last"], data["view"])
+        return kept[0]
+
+    def _next(self, memory: Memory, data: Mapping[str, Any]) -> ToolCall:  # noqa: ARG002 - whoever finishes early looks at it
+        tools = [spec.name for spec in memory.toolbox.tools]
         offered = [candidate for tool in tools for candidate in memory.candidates(tool)[0]]
         if not offered:
             return ToolCall(tools[0])
@@ -155,7 +172,7 @@ class SpamPolicy(Policy):
 
 
 class FinishEarlyPolicy(SpamPolicy):
-    """Reads until something was found, and finishes.
+    """Reads until something was found, or everything was tried, and finishes.
 
     Args:
         env: Its tools that only read are called.
@@ -168,9 +185,10 @@ class FinishEarlyPolicy(SpamPolicy):
     def _calls(spec: ToolSpec) -> bool:
         return spec.read_only and spec.name not in CLOSING
 
-    def _next(self, episode_id: str, data: Mapping[str, Any]) -> ToolCall:
+    def _next(self, memory: Memory, data: Mapping[str, Any]) -> ToolCall:
         found = data["last"] is not None and data["last"]["status"] == "ok"
-        return ToolCall("finish") if found or not self._toolbox.tools else super()._next(episode_id, data)
+        call = super()._next(memory, data) if memory.toolbox.tools else ToolCall("finish")
+        return ToolCall("finish") if found or dumps(call.to_dict()) in memory.calls else call
 
 
 class OraclePolicy(Policy):
