@@ -79,7 +79,7 @@ def test_worlds_are_chosen_by_name() -> None:
     assert env.reset(seed=0)[1]["task_type"] == "retail/cancel"
     env.close()
     env.clear_caches()
-    with pytest.raises(ConfigurationError, match="unknown world 'hotel'; known: .*retail"):
+    with pytest.raises(ConfigurationError, match=r"unknown world 'hotel'; known: .*retail"):
         ToolTask(worlds=["hotel"])
     with pytest.raises(ConfigurationError, match="at least one world"):
         ToolTask(worlds=[])

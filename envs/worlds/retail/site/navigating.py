@@ -152,10 +152,16 @@ def _push_at(page: str, button: str, views: Sequence[View]) -> ToolCall:
 
 
 def _to_order(order_id: str, views: Sequence[View]) -> ToolCall:
-    """By a link of this page or the one before; else by the number, for there may be a long way back."""
+    """By a link; of another page that had one, by a link to that page or to the list that it is of; else by the number."""
     page = f"/orders/{order_id}"
-    if any(_link(page, view) for view in views[-2:]):
-        return _to(page, views)
+    had = next((urlsplit(view["url"]) for view in reversed(views) if _link(page, view)), None)
+    here = [element for element in views[-1]["elements"] if element.get("url")]
+    links = [element for element in here if element["url"] == page]
+    if not links and had is not None:  # a list goes on on its next page, and begins on its first
+        onward = f"{had.path}?after=" if _path(views[-1]) == had.path else had.path
+        links = [element for element in here if element["url"].startswith(onward)]
+    if links:
+        return ToolCall("click", {"bid": links[0]["bid"]})
     return _search(views[-1], "Order number", order_id, "Find order", "/orders")
 
 

@@ -168,6 +168,11 @@ def _money(cents: int) -> str:
     return f"${cents // 100}.{cents % 100:02d}"
 
 
+def clear_caches() -> None:
+    """Forgets the templates; the next page is made from the files."""
+    _templates.cache_clear()
+
+
 @lru_cache(maxsize=1)
 def _templates() -> Environment:
     folder = FileSystemLoader(Path(__file__).parent / "templates")
