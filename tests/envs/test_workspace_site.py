@@ -7,6 +7,8 @@ from typing import Any
 
 import gymnasium as gym
 import pytest
+from lxml import html
+from werkzeug.test import Client
 
 from agent_gym.browser import InProcessPage
 from agent_gym.browser.chromium.executable import available
@@ -102,6 +104,27 @@ def test_whatever_people_write_is_text_and_is_read_back_exactly() -> None:
             assert all(element["role"] in ("link", "button", "textbox", "combobox") for element in view["elements"])
             assert not any(element.get("name") == "x" for element in view["elements"])
     assert seen > 50
+
+
+def test_every_page_is_well_made() -> None:
+    office = Office()
+    client, about = Client(application(office.operate)), [{"person_id": office.ids("person_id")[0]}]
+    shown = (SITE.plan.address(SITE.plan.places[call.name], call.arguments, about) for call in office.reads())
+    for path in ("/", *SITE.plan.fronts, *SITE.plan.by_path, *shown):
+        response = client.get(path)
+        assert response.status_code in (200, 404), path
+        page: Any = html.document_fromstring(response.text)
+        labels = page.xpath("//label/@for")
+        controls = page.xpath("//select/@id | //textarea/@id | //input[not(@type='hidden')]/@id")
+        assert sorted(labels) == sorted(controls), path
+        ids, buttons = page.xpath("//@id"), page.xpath("//button/text()")
+        links = {(link.text_content(), link.get("href")) for link in page.iter("a")}
+        assert len(ids) == len(set(ids)), path
+        assert len(buttons) == len(set(buttons)) == len(page.xpath("//form")), path
+        assert len(links) == len({name for name, _ in links}), path  # what is called alike leads to the same
+        assert len(page.xpath("//h1")) == len(page.xpath("//main")) == 1
+        assert all(len({len(row) for row in table.iter("tr")}) == 1 for table in page.iter("table")), path
+        assert not page.xpath("//script | //style | //*[@style]")
 
 
 def test_who_is_being_helped_goes_along_and_nothing_else_is_remembered() -> None:
