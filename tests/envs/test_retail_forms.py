@@ -118,6 +118,85 @@ def test_cart(desk: Desk) -> None:
     assert "The cart is empty." in page.text_content()
 
 
+def full_cart(desk: Desk) -> str:
+    """The path of an account with something in its cart that costs something."""
+    worth = "SELECT user_id, sum(quantity * price_cents) AS cents FROM carts JOIN variants USING (variant_id) GROUP BY user_id"
+    return f"/customers/{desk.one(f'{worth} HAVING cents > 4000')['user_id']}"
+
+
+def test_voucher_and_undo(desk: Desk) -> None:
+    account = full_cart(desk)
+    user_id, path = account.rpartition("/")[2], f"{account}/cart"
+    with desk.world.transaction():
+        desk.world.update("vouchers", "EMBER-10", percent=0, amount_cents=150, minimum_cents=0)
+        desk.world.update("vouchers", "TRAIL-25", percent=0, amount_cents=1, minimum_cents=10**9)
+    desk.world.settle()
+    page, before = desk.get(path), desk.world.fork()
+    total = float(terms(page)["Total"].removeprefix("$"))
+    assert alerts(checked(desk.submit(page, "Apply voucher", voucher="ten off"), 400)) == [
+        "A voucher is five letters, a dash and two digits."
+    ]
+    assert alerts(checked(desk.submit(page, "Apply voucher", voucher="TRAIL-25"), 409))[0].startswith("voucher TRAIL-25 needs")
+    checked(desk.submit(page, "Apply voucher", voucher="NOSUC-11"), 404)
+    response = desk.submit(page, "Apply voucher", voucher=" ember-10 ")
+    same_as_the_tool(desk, before, "apply_voucher", user_id=user_id, voucher="EMBER-10")
+    page = followed(desk, response, path)
+    assert said(page) == ["Voucher EMBER-10 is on the cart."]
+    assert terms(page) == {"With voucher": "EMBER-10", "Total": f"${total - 1.5:.2f}"}
+    page = followed(desk, desk.submit(page, "Undo the last change"), path)
+    assert said(page) == ["The last change was taken back."]
+    assert terms(page) == {"With voucher": "none", "Total": f"${total:.2f}"}
+    assert desk.world.changes() == []
+    assert alerts(checked(desk.submit(page, "Undo the last change"), 409)) == ["there is nothing to take back"]
+
+
+def test_checkout(desk: Desk) -> None:
+    account = full_cart(desk)
+    user_id, before = account.rpartition("/")[2], desk.world.fork()
+    (link,) = desk.get(f"{account}/cart").xpath("//a[.='Check out']/@href")
+    page = desk.get(link)
+    assert desk.names() == ["get_user"]
+    address = desk.one("SELECT * FROM addresses WHERE user_id = ?", user_id)
+    method = desk.one("SELECT * FROM payment_methods WHERE user_id = ?", user_id)
+    to = {"address_id": f"{address['street']}, {address['city']}", "payment_id": f"{method['kind']}, {method['payment_id']}"}
+    assert alerts(checked(desk.submit(page, "Place order"), 400))[0] == "Choose an address and a payment method."
+    response = desk.submit(page, "Place order", **to)
+    same_as_the_tool(desk, before, "place_order", user_id=user_id, address_id=address["address_id"], payment_id=method["payment_id"])
+    page = followed(desk, response, f"{account}/cart")
+    assert said(page) == [f"The order was placed: to {address['address_id']}, paid with {method['payment_id']}."]
+    assert "The cart is empty." in page.text_content()
+
+
+def test_change_payment(desk: Desk) -> None:
+    order, before = desk.one("SELECT * FROM orders WHERE status = 'pending'"), desk.world.fork()
+    path = f"/orders/{order['order_id']}"
+    (link,) = desk.get(path).xpath("//a[.='Change payment']/@href")
+    page = desk.get(link)
+    assert desk.names() == ["get_order", "get_user"]
+    methods = desk.world.query("SELECT * FROM payment_methods WHERE user_id = ?", (order["user_id"],))
+    labels = {one["payment_id"] == order["payment_id"]: f"{one['kind']}, {one['payment_id']}" for one in methods}
+    assert alerts(checked(desk.submit(page, "Change payment"), 400))[0] == "Choose a payment method."
+    assert "already" in alerts(checked(desk.submit(page, "Change payment", payment_id=labels[True]), 409))[0]
+    response = desk.submit(page, "Change payment", payment_id=labels[False])
+    other = labels[False].partition(", ")[2]
+    same_as_the_tool(desk, before, "change_payment", order_id=order["order_id"], payment_id=other)
+    page = followed(desk, response, path)
+    assert said(page) == [f"It is paid with {other} now."]
+    assert terms(page)["Paid with"] == labels[False].partition(",")[0]
+
+
+def test_close_account(desk: Desk) -> None:
+    busy = desk.one("SELECT user_id FROM orders WHERE status = 'pending'")["user_id"]
+    assert "pending" in alerts(checked(desk.submit(desk.get(f"/customers/{busy}"), "Close account"), 409))[0]
+    idle, before = desk.one("SELECT user_id FROM users WHERE user_id NOT IN (SELECT user_id FROM orders)")["user_id"], desk.world.fork()
+    path = f"/customers/{idle}"
+    response = desk.submit(desk.get(path), "Close account")
+    same_as_the_tool(desk, before, "close_account", user_id=idle)
+    page = followed(desk, response, path)
+    assert (said(page), terms(page)["Standing"]) == (["The account was closed."], "closed")
+    assert "There are no orders." in desk.get(f"{path}/orders").text_content()
+
+
 def test_forms_that_are_malformed_reach_no_operation_that_changes(desk: Desk) -> None:
     order, item = delivered(desk)
     path = f"/orders/{order['order_id']}"

@@ -75,6 +75,17 @@ def test_lists_are_turned_over_by_links(desk: Desk) -> None:
     assert len(table(desk.get("/customers?q=Ana+Castro&page=2"), "Customers found")) >= 2
 
 
+def test_long_lists_of_orders_go_on_by_a_link(desk: Desk) -> None:
+    most = desk.one("SELECT user_id, count(*) AS n FROM orders GROUP BY user_id ORDER BY n DESC")
+    path, seen = f"/customers/{most['user_id']}/orders", []
+    while path:
+        page = desk.get(path)
+        seen += [row[0] for row in table(page, "Orders")]
+        path = next(iter(page.xpath("//a[.='More orders']/@href")), "")
+    assert len(seen) == len(set(seen)) == most["n"] == 12
+    assert desk.names() == ["list_orders_after"]
+
+
 def test_an_account_is_read_once_and_its_customer_helped_from_there_on(desk: Desk) -> None:
     user = desk.one("SELECT * FROM users WHERE standing != 'on hold'")
     page = desk.get(f"/customers/{user['user_id']}")
@@ -165,6 +176,10 @@ def test_the_pages_of_forms_read_what_they_show(desk: Desk) -> None:
         ("/customers/U9999999", 404, ["get_user"]),
         ("/customers/U9999999/orders", 404, ["list_orders"]),
         ("/customers/U9999999/cart", 404, ["get_cart"]),
+        ("/customers/U9999999/checkout", 404, ["get_user"]),
+        ("/customers/U9999999/orders?after=K1234567", 404, ["list_orders_after"]),
+        ("/customers/U9999999/orders?after=5", 400, []),
+        ("/orders/W9999999/payment", 404, ["get_order"]),
         ("/products/P9999999", 404, ["get_product"]),
         ("/orders/w1", 404, []),
         ("/orders/W123456٣", 404, []),
