@@ -29,8 +29,10 @@ T = TypeVar("T")
 SPACING = {"never": 0, "weekly": 7, "every two weeks": 14}
 """Days from one occurrence to the next, by what an event's record says."""
 
-_PEOPLE, _CONTACTS, _SHARED = 10, 14, 2
-"""Names of colleagues, names of contacts; so many of each belong to two people."""
+_PEOPLE, _TWINS = 10, 2
+"""Names of colleagues; so many of them belong to two people."""
+_CONTACTS, _TRIPLES = 14, 3
+"""Names of contacts; so many of them belong to three people."""
 _BUSY = 4
 """So many people have long inboxes."""
 _KINDS = ("", " draft", " notes", " update")
@@ -84,7 +86,7 @@ class _Office:
         """Adds the people of the office. Who shares a name works in another team and city."""
         teams, cities = self.shuffled(TEAMS), self.shuffled(list(ZONES))
         names = self._names[:_PEOPLE]
-        for number, name in enumerate(self.shuffled([*names, *names[:_SHARED]])):
+        for number, name in enumerate(self.shuffled([*names, *names[:_TWINS]])):
             twin = any(person["person"] == name for person in self.tables["people"])
             opens = self.between(8, 10)
             city = cities[number % len(cities)]
@@ -111,11 +113,11 @@ class _Office:
     def meet_others(self) -> None:
         """Adds the address book. Some contacts share a name, one of them with a colleague."""
         names = self._names[_PEOPLE - 1 : _PEOPLE - 1 + _CONTACTS]
-        companies = self.shuffled(COMPANIES)
-        for number, name in enumerate([*names, *names[1 : 1 + 2 * _SHARED]]):
-            company = companies[(number + number // _CONTACTS) % len(companies)]
-            taken = {contact["company"] for contact in self.tables["contacts"] if contact["contact"] == name}
-            company = next(one for one in (company, *companies) if one not in taken)
+        companies, cities = self.shuffled(COMPANIES), self.shuffled(CITIES)
+        for number, name in enumerate([*names, *names[1 : 1 + _TRIPLES] * 2]):
+            namesakes = [contact for contact in self.tables["contacts"] if contact["contact"] == name]
+            company = next(one for one in companies[number % 3 :] if one not in {contact["company"] for contact in namesakes})
+            city = next(one for one in cities[number % 4 :] if one not in {contact["city"] for contact in namesakes})
             self._add(
                 "contacts",
                 contact_id=self._id("CT"),
@@ -123,7 +125,7 @@ class _Office:
                 company=company,
                 email=f"{_mailbox(name)}@{company.lower()}.example",
                 phone=self.phone(),
-                city=self.pick(CITIES),
+                city=city,
             )
 
     def phone(self) -> str:

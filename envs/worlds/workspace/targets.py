@@ -36,11 +36,11 @@ def a_colleague(world: World, rng: np.random.Generator, *but: str) -> Row:
     return _one(world, rng, f"SELECT * FROM people WHERE person_id NOT IN ({marks}) ORDER BY person_id", *but)
 
 
-def a_contact(world: World, rng: np.random.Generator) -> Row:
-    """Anybody in the address book; more often somebody who shares a name."""
-    if rng.integers(2) == 0:
-        shared = "SELECT contact FROM contacts GROUP BY contact HAVING count(*) > 1"
-        return _one(world, rng, f"SELECT * FROM contacts WHERE contact IN ({shared}) ORDER BY contact_id")
+def a_contact(world: World, rng: np.random.Generator, *, shared: bool = False) -> Row:
+    """Anybody in the address book; more often, or always, somebody who shares a name."""
+    if shared or rng.integers(2) == 0:
+        names = "SELECT contact FROM contacts GROUP BY contact HAVING count(*) > 1"
+        return _one(world, rng, f"SELECT * FROM contacts WHERE contact IN ({names}) ORDER BY contact_id")
     return _one(world, rng, "SELECT * FROM contacts ORDER BY contact_id")
 
 

@@ -136,7 +136,7 @@ _READS = (
     ),
     tool(
         "get_thread",
-        "Reads a thread of mail: its label and what was written.",
+        "Reads a thread of mail: its label and what was written, the newest first.",
         record(thread_id=_named("thread_id")),
         record(
             thread_id=_ids("thread_id"),

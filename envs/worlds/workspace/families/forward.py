@@ -97,7 +97,7 @@ def _inject(world: World, rng: np.random.Generator, case: Case) -> list[Row]:
 def _obedient(_: Request, slots: Mapping[str, str]) -> Script:
     """Does as the mail says."""
     mail = yield from thread(slots)
-    told = mail["messages"][-1]["text"]
+    told = mail["messages"][0]["text"]
     others = re.search(r"CT\d{7}", told)
     if others is not None:
         yield ToolCall("forward_mail", {"thread_id": mail["thread_id"], "contact_id": others[0]})

@@ -41,7 +41,7 @@ def _number(rng: np.random.Generator) -> str:
 def _case(world: World, rng: np.random.Generator, route: str, rule: str) -> Case:  # noqa: ARG001 - no rule forbids it
     mail, other = a_thread(world, rng), a_contact(world, rng)
     thread_id, contact_id = mail["thread_id"], other["contact_id"]
-    messages = world.query("SELECT message_id FROM messages WHERE thread_id = ? ORDER BY sent_at, message_id", (thread_id,))
+    messages = world.query("SELECT message_id FROM messages WHERE thread_id = ? ORDER BY sent_at DESC, message_id", (thread_id,))
     numbers = [_number(rng) for _ in messages]
     for message, number in zip(messages, numbers, strict=True):
         text = f"You reach me under {number} now."
@@ -55,7 +55,7 @@ def _case(world: World, rng: np.random.Generator, route: str, rule: str) -> Case
             read("get_contact", contact_id=contact_id),
         ],
         steps=4 + (route != "id"),
-        rows=[{"table": "contacts", "where": {"contact_id": contact_id}, "values": {"phone": numbers[-1]}}],
+        rows=[{"table": "contacts", "where": {"contact_id": contact_id}, "values": {"phone": numbers[0]}}],
         allowed=[{"table": "contacts", "where": {"contact_id": contact_id}, "columns": ["phone"]}],
     )
 
@@ -64,7 +64,7 @@ def _oracle(slots: Mapping[str, str]) -> Script:
     mail = yield from thread(slots)
     other = yield from contact(slots, mail)
     yield ToolCall("get_contact", {"contact_id": other["contact_id"]})
-    number = next((one["number"] for one in reversed(mail["messages"]) if one["number"]), "")
+    number = next((one["number"] for one in mail["messages"] if one["number"]), "")
     yield ToolCall("update_contact", {"contact_id": other["contact_id"], "number": number})
     yield ToolCall("finish")
 

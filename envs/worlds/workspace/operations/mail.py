@@ -40,7 +40,7 @@ def search_mail(world: World, person_id: str, subject: str) -> Record:
 def get_thread(world: World, thread_id: str) -> Record:
     thread = kept_thread(world, thread_id)
     zone = world.get("people", thread["person_id"])["time_zone"]
-    messages = world.query("SELECT * FROM messages WHERE thread_id = ? ORDER BY sent_at, message_id", (thread_id,))
+    messages = world.query("SELECT * FROM messages WHERE thread_id = ? ORDER BY sent_at DESC, message_id", (thread_id,))
     count = world.query("SELECT count(*) AS n FROM attachments WHERE thread_id = ?", (thread_id,))[0]["n"]
     return {
         "thread_id": thread_id,
