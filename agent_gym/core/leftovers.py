@@ -29,7 +29,7 @@ __all__ = ["Leak", "Settings", "left_behind", "modules_of", "settings"]
 Settings = dict[str, Any]
 """What a process has one of, by channel."""
 _ROUNDS, _MORE_ROUNDS = 3, 5
-_SETTLE_S, _REST_S = 1.0, 0.02
+_SETTLE_S, _REST_S = 1.0, 0.05
 _MOST = 1_000
 _SIGNALS = tuple(signal.Signals[name] for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGALRM", "SIGCHLD", "SIGUSR1", "SIGUSR2", "SIGPIPE"))
 _PLAIN = (bool, int, str, bytes, type(None))
@@ -115,11 +115,13 @@ class _Trial:
         for _ in range(rounds):
             start = time.monotonic()
             episode()
-            took = time.monotonic() - start
+            took = max(time.monotonic() - start, _REST_S)
+            if rest:
+                time.sleep(took)  # what it has started may be slow to come
             last, seen = seen, _look(modules)
             self.played.append(_new(last, seen))
             if rest:
-                time.sleep(max(took, _REST_S))
+                time.sleep(2 * took)
                 last, seen = seen, _look(modules)
                 self.rested.append(_new(last, seen))
         episode()  # what the last episode still holds is its own
@@ -150,9 +152,9 @@ def _look(modules: Sequence[ModuleType]) -> dict[str, _Things]:
     children = psutil.Process().children(recursive=True)
     temp = tempfile.gettempdir()
     return {
-        "fds": _open_files(),
-        "threads": {thread.ident: thread.name for thread in threading.enumerate()},
         "children": {(child.pid, child.create_time()): _Command(child) for child in children},
+        "threads": {thread.ident: thread.name for thread in threading.enumerate()},
+        "fds": _open_files(),
         "temp": {entry: f"{temp}/{entry}" for entry in os.listdir(temp)},  # noqa: PTH208 - names are wanted
         **{f"globals.{name}": {_shape(value): value} for module in modules for name, value in _variables(module)},
     }

@@ -14,6 +14,7 @@ from agent_gym.core import ToolCall
 from agent_gym.envs.web_task.session import _text
 from agent_gym.envs.worlds.retail.site.app import application
 from agent_gym.envs.worlds.retail.site.reading import _taken_apart, answer
+from agent_gym.envs.worlds.retail.site.visit import _templates
 from agent_gym.errors import ConfigurationError
 
 WEB, TOOL = "agent_gym:AgentBase/WebTask-v0", "agent_gym:AgentBase/ToolTask-v0"
@@ -224,11 +225,13 @@ def test_nothing_around_the_page_fakes_an_element() -> None:
     assert re.findall(r".?\[12\]", _text(shown)) == ["\\[12]"] * 3
 
 
-def test_a_full_reset_forgets_the_pages(web: Any) -> None:
+def test_a_full_reset_forgets_the_pages_and_the_templates(web: Any) -> None:
     by_oracle(web, ITS_ORDER)
+    used = _templates.cache_info().hits
     web.full_reset(seed=0)
     assert _element.cache_info().currsize < 40
     assert _taken_apart.cache_info().currsize == 0
+    assert _templates.cache_info().hits < used, "read anew from its files"
 
 
 def test_doing_what_a_rule_forbids_is_a_violation() -> None:

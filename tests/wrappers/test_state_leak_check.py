@@ -1,6 +1,9 @@
 """StateLeakCheck: an environment in which a reset leaves something behind stops the run, which says what."""
 
 import sys
+import tempfile
+from contextlib import closing
+from pathlib import Path
 from typing import Any
 
 import gymnasium as gym
@@ -8,16 +11,18 @@ import pytest
 from gymnasium.envs.classic_control import CartPoleEnv
 
 from agent_gym.core import Observation, Session, Task
+from agent_gym.envs.code_task import CodeTask
 from agent_gym.errors import ConfigurationError, StateLeakError
 from agent_gym.factory import make
 from agent_gym.runner import AsyncPool
 from agent_gym.testing import SmallTask
+from agent_gym.testing.leaky import LEAKY, Leaky
 from agent_gym.wrappers import StateLeakCheck
 
 _EVERYWHERE: list[str] = []
 
 
-class Leaky(SmallTask):
+class Lamps(SmallTask):
     """Something of each episode stays: in the view, in the state, in what the session holds, or in a cache of the process."""
 
     def __init__(self, *, leak: str, **keywords: Any) -> None:
@@ -45,7 +50,7 @@ class Leaky(SmallTask):
 
 
 def env(leak: str, interface: str = "text") -> Any:
-    return make(env=f"{__name__}:Leaky", interface=interface, leak=leak)
+    return make(env=f"{__name__}:Lamps", interface=interface, leak=leak)
 
 
 @pytest.fixture(autouse=True)
@@ -106,7 +111,40 @@ def test_numbers_that_do_not_fit_are_refused(arguments: dict[str, Any]) -> None:
 
 
 def test_what_cannot_be_built_again_or_recorded_so_is_refused() -> None:
-    with pytest.raises(ConfigurationError, match="make CartPoleEnv with gymnasium.make"):
+    with pytest.raises(ConfigurationError, match="make CartPoleEnv with"):
         StateLeakCheck(CartPoleEnv())
     with pytest.raises(ConfigurationError, match="unknown on_leak 'shout'; known: raise, record"):
         StateLeakCheck(env("none"), on_leak="shout")  # type: ignore[arg-type]
+
+
+def play(env: Any, steps: int = 4) -> None:
+    """Some of the oracle's steps, so that something has happened that a reset could leave."""
+    seen = [env.unwrapped.observation.to_dict()]
+    for _ in range(steps):
+        observation, _, terminated, truncated, _ = env.step(env.unwrapped.oracle(seen))
+        seen.append(observation)
+        if terminated or truncated:
+            break
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("leaky", LEAKY, ids=lambda leaky: leaky.__name__)
+def test_each_planted_leak_is_named(leaky: type[Leaky], monkeypatch: pytest.MonkeyPatch, tmp_path: Path, request: Any) -> None:
+    if issubclass(leaky, CodeTask):
+        request.getfixturevalue("needs_sandbox")
+    monkeypatch.delenv("AGENT_GYM_PLANTED", raising=False)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    made = make(env=f"agent_gym.testing.leaky:{leaky.__name__}", interface="text")
+    with closing(StateLeakCheck(made, every=3, sample=2)) as watched:
+        watched.reset(seed=0)
+        play(watched)
+        watched.reset()
+        play(watched)
+        with pytest.raises(StateLeakError) as caught:
+            watched.reset()
+    assert caught.value.leaks[0][0].startswith(leaky.channel), caught.value
+    assert leaky.channel in str(caught.value)
+
+
+def test_sixteen_leaks_are_planted_one_for_each_channel() -> None:
+    assert len({leaky.channel for leaky in LEAKY}) == 16

@@ -87,5 +87,6 @@ class Site:
         return navigating.way(self.plan, call, views)
 
     def clear_caches(self) -> None:
-        """Forgets the pages read."""
+        """Forgets the pages read and the templates."""
         reading.clear_caches()
+        app.clear_caches()

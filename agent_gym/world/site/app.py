@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
 
-__all__ = ["NOT_DONE", "REFUSALS", "Operate", "Shell", "application", "done"]
+__all__ = ["NOT_DONE", "REFUSALS", "Operate", "Shell", "application", "clear_caches", "done"]
 
 Operate = Callable[[str, Mapping[str, Any]], ToolResult]
 """Carries out one operation of the world, by its name and with arguments that fit its schema."""
@@ -311,6 +311,12 @@ class _Visit:
 
 def _status_of(result: ToolResult) -> int:
     return _STATUS.get(result.status, _BAD_GATEWAY)
+
+
+def clear_caches() -> None:
+    """Forgets the templates; the next page is made from the files."""
+    _css.cache_clear()
+    _template.cache_clear()
 
 
 @lru_cache(maxsize=1)

@@ -8,6 +8,7 @@ from werkzeug import Request, Response
 from werkzeug.exceptions import HTTPException
 from werkzeug.routing import BaseConverter, Map, Rule
 
+from agent_gym.envs.worlds.retail.site import visit
 from agent_gym.envs.worlds.retail.site.pages import ROUTES
 from agent_gym.envs.worlds.retail.site.visit import Operate, Visit
 from agent_gym.envs.worlds.retail.tools import PATTERNS
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
     from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
 
-__all__ = ["application"]
+__all__ = ["application", "clear_caches"]
 
 
 class _Id(BaseConverter):
@@ -26,6 +27,12 @@ class _Id(BaseConverter):
     def __init__(self, url_map: Map, kind: str) -> None:
         super().__init__(url_map)
         self.regex = PATTERNS[kind].removeprefix("^").removesuffix("$").replace(r"\d", "[0-9]")
+
+
+def clear_caches() -> None:
+    """Forgets the templates; the next page is made from the files."""
+    visit.clear_caches()
+    _css.cache_clear()
 
 
 @lru_cache(maxsize=1)

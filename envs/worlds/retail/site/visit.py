@@ -14,7 +14,7 @@ from werkzeug.exceptions import abort
 from agent_gym.core import ToolResult
 from agent_gym.envs.worlds.retail.tools import PATTERNS
 
-__all__ = ["Operate", "Person", "Visit", "fits", "redirect", "status_of", "whole"]
+__all__ = ["Operate", "Person", "Visit", "clear_caches", "fits", "redirect", "status_of", "whole"]
 
 Operate = Callable[[str, Mapping[str, Any]], ToolResult]
 """Carries out one operation of the world, by its name and with arguments that fit its schema."""

@@ -104,4 +104,5 @@ def way(call: ToolCall, views: Sequence[Mapping[str, Any]]) -> ToolCall:
 
 
 def clear_caches() -> None:
-    """Nothing is kept: pages are read anew each time."""
+    """Forgets the templates; pages are read anew each time."""
+    _templates.cache_clear()
