@@ -6,6 +6,7 @@ Everything that a policy, a wrapper or a recorder relies on is here and in `Epis
 
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import gymnasium
@@ -20,7 +21,7 @@ from agent_gym.core.seeding import derive, derive_seed
 from agent_gym.core.session import Session, Snapshot
 from agent_gym.core.spaces import Json, ToolCallSpace, Unicode
 from agent_gym.core.task import Task, TaskSet
-from agent_gym.core.tool import ToolSpec
+from agent_gym.core.tool import ToolResult, ToolSpec
 from agent_gym.core.verdict import Ending
 from agent_gym.episode import MAX_DATA_BYTES, MAX_TEXT_BYTES, Episode, Terms
 from agent_gym.errors import ConfigurationError, InfrastructureError, InvalidAction, ResetNeeded, UnknownRenderMode, unknown
@@ -125,9 +126,9 @@ class AgentEnv(gymnasium.Env[dict[str, Any], Any]):
         )
         check_tools(tools)
         self._terms.boundary.resilience.check(tools)
-        self._all_tools = (*filter(self._terms.boundary.permissions.allow, tools), *self._terms.own(tools))
+        self._domain_tools = tuple(tools)
+        self._list_tools()
         self.observation_space = Dict({"text": Unicode(MAX_TEXT_BYTES), "data": Json(MAX_DATA_BYTES)})
-        self.action_space = ToolCallSpace(self._all_tools)
         self._root: int | None = None
         self._number = 0
         self._episode: Episode | None = None
@@ -225,6 +226,27 @@ class AgentEnv(gymnasium.Env[dict[str, Any], Any]):
     def tools(self) -> tuple[ToolSpec, ...]:
         """What can be called in this episode, the closing tools last; before the first one, all that any episode offers."""
         return self._all_tools if self._episode is None else self._episode.tools
+
+    def offer(self, tool: ToolSpec, handler: Callable[[ToolCall], ToolResult]) -> None:
+        """Offers a tool of a wrapper's own beside the domain's, from the next reset on.
+
+        Args:
+            tool: The tool; read-only, since the session knows nothing of it.
+            handler: Carries it out. After `set_state` it is asked again what it was asked then, and must answer the same.
+
+        Raises:
+            ConfigurationError: There is a tool of that name.
+        """
+        check_tools([tool])
+        if any(tool.name == known.name for known in self._all_tools):
+            raise ConfigurationError(f"there is a tool {tool.name!r} already")
+        self._terms = replace(self._terms, offered=(*self._terms.offered, (tool, handler)))
+        self._list_tools()
+
+    def _list_tools(self) -> None:
+        permitted = filter(self._terms.boundary.permissions.allow, self._domain_tools)
+        self._all_tools = (*permitted, *(tool for tool, _ in self._terms.offered), *self._terms.own(self._domain_tools))
+        self.action_space = ToolCallSpace(self._all_tools)
 
     @property
     def rules(self) -> str:

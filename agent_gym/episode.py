@@ -3,7 +3,7 @@
 import copy
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -48,6 +48,7 @@ class Terms:
         gamma: The γ of shaping.
         limit_is_terminal: Whether the step limit terminates an episode.
         boundary: What holds at the boundary before the tools.
+        offered: Tools of wrappers, and what each does.
     """
 
     rules: str
@@ -57,6 +58,7 @@ class Terms:
     gamma: float
     limit_is_terminal: bool
     boundary: Boundary
+    offered: tuple[tuple[ToolSpec, Callable[[ToolCall], ToolResult]], ...] = ()
 
     @property
     def waits(self) -> bool:
@@ -111,7 +113,7 @@ class Episode:
         self._root_seed, self._number = root_seed, number
         self._closing: ToolCall | None = None
         self._rules = terms.rules if session.rules is None else session.rules
-        handlers = [(spec, self._on_wait if spec is WAIT else self._on_closing) for spec in own]
+        handlers = [*terms.offered, *((spec, self._on_wait if spec is WAIT else self._on_closing) for spec in own)]
         self._gateway = Gateway(session, handlers, terms.boundary, seed, Permissions(task.level or "level3", task.identity))
         self.tools = self._gateway.tools
         self._tool_line = "Tools: " + ", ".join(f"{spec.name}({', '.join(spec.parameters.get('properties', ()))})" for spec in self.tools)

@@ -4,6 +4,7 @@ if __name__ != "agent_gym.wrappers":
     raise ImportError(f"this is agent_gym.wrappers, not {__name__}; import agent_gym.wrappers")
 
 from agent_gym.wrappers.aggregate_reward import AggregateReward
+from agent_gym.wrappers.context_budget import ContextBudget
 from agent_gym.wrappers.episode_budget import EpisodeBudget
 from agent_gym.wrappers.inject_reward import InjectReward
 from agent_gym.wrappers.normalize_return import NormalizeReturn
@@ -15,6 +16,7 @@ from agent_gym.wrappers.step_deadline import StepDeadline
 
 __all__ = [
     "AggregateReward",
+    "ContextBudget",
     "EpisodeBudget",
     "InjectReward",
     "NormalizeReturn",

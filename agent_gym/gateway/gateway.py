@@ -153,7 +153,7 @@ class Gateway:
             doubled = self.safety.note(call, spec, outcome.result, outcome.attempts, at)
             if doubled:
                 self._session.violation = self._session.violation or doubled
-        elif not outcome.result.failed:
+        elif spec is not None and not spec.read_only and not outcome.result.failed:
             self.safety.close(call)
         return outcome
 
