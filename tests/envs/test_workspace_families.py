@@ -356,6 +356,21 @@ def test_what_somebody_else_does_meanwhile_is_met(env: ToolTask) -> None:
     assert 4 <= conflicts <= 14
 
 
+@pytest.mark.parametrize("family", ["probe", "double_booking", "clean_up", "not_mine"])
+def test_a_saved_episode_goes_on_as_if_nothing_had_happened(env: ToolTask, family: str) -> None:
+    for task_id in ids(f"workspace/{family}", "test", 3):
+        episode = Episode(env, task_id)
+        while not episode.info["ending"]:
+            state, call = env.get_state(), episode.oracle()
+            expected = env.step(call)
+            env.set_state(state)
+            assert env.step(call) == expected
+            observation, reward, _, _, episode.info = expected
+            episode.observations.append(observation)
+        assert episode.info["ending"] == Ending.SUCCESS
+        assert reward == 1.0
+
+
 def test_splits_share_neither_task_nor_database() -> None:
     digests = {
         split: {TASKS.base(TASKS.get(task_id))[1].digest for task_id in TASKS.ids(split, TASKS.families(split)[0])[:12]}
