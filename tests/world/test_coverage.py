@@ -59,9 +59,9 @@ class Stray:
 for split in ("train", "transfer"):
     for family in tasks.families(split) if split in tasks.splits() else ():
         ids = tasks.ids(split, family)
-        for task_id in ids[:15]:
+        for task_id in ids[:10]:
             play(task_id, oracle)
-        for task_id in ids[:30]:
+        for task_id in ids[:20]:
             play(task_id, Stray(task_id))
         for cheat in kind.families[family.partition("/")[2]].cheats.values():
             for task_id in ids[:2]:
