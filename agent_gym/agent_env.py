@@ -243,6 +243,26 @@ class AgentEnv(gymnasium.Env[dict[str, Any], Any]):
         self._terms = replace(self._terms, offered=(*self._terms.offered, (tool, handler)))
         self._list_tools()
 
+    def restrict(self, level: str = "level3", only: Sequence[str] | None = None, never: Sequence[str] = ()) -> None:
+        """Narrows what the gateway permits, from the next reset on; what has been taken does not come back.
+
+        Args:
+            level: One of `agent_gym.gateway.LEVELS`.
+            only: Tools of the domain, and calls that they carry, beside which nothing may be called; None for no such list.
+            never: Those that may not be called.
+
+        Raises:
+            ConfigurationError: There is no such level or tool.
+        """
+        known = {tool.name for tool in self._domain_tools}
+        if not any(tool.carries for tool in self._domain_tools):  # else the names may be of what is carried
+            for name in (*(only or ()), *never):
+                if name not in known:
+                    raise unknown("tool", name, known)
+        narrowed = self._terms.boundary.permissions.narrowed(level, only, never)
+        self._terms = replace(self._terms, boundary=replace(self._terms.boundary, permissions=narrowed))
+        self._list_tools()
+
     def _list_tools(self) -> None:
         permitted = filter(self._terms.boundary.permissions.allow, self._domain_tools)
         self._all_tools = (*permitted, *(tool for tool, _ in self._terms.offered), *self._terms.own(self._domain_tools))

@@ -10,6 +10,7 @@ from agent_gym.wrappers.inject_reward import InjectReward
 from agent_gym.wrappers.normalize_return import NormalizeReturn
 from agent_gym.wrappers.potential_shaping import PotentialShaping
 from agent_gym.wrappers.record_trajectory import RecordTrajectory
+from agent_gym.wrappers.restrict_actions import RestrictActions
 from agent_gym.wrappers.rich import RichWrapper
 from agent_gym.wrappers.state_leak_check import StateLeakCheck
 from agent_gym.wrappers.step_deadline import StepDeadline
@@ -22,6 +23,7 @@ __all__ = [
     "NormalizeReturn",
     "PotentialShaping",
     "RecordTrajectory",
+    "RestrictActions",
     "RichWrapper",
     "StateLeakCheck",
     "StepDeadline",

@@ -5,7 +5,7 @@ import hmac
 import os
 import secrets
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from agent_gym.core.tool import ToolSpec
 from agent_gym.errors import ConfigurationError, unknown
@@ -30,10 +30,14 @@ class Permissions:
     Attributes:
         level: One of `LEVELS`.
         identity: Who acts, and so may neither see nor change what belongs to somebody else; empty for somebody who may.
+        only: Names of the tools that may be called, where not all of the level's may.
+        never: Names of tools that may not.
     """
 
     level: str = "level3"
     identity: str = ""
+    only: frozenset[str] | None = None
+    never: frozenset[str] = frozenset()
 
     def __post_init__(self) -> None:
         if self.level not in LEVELS:
@@ -41,7 +45,20 @@ class Permissions:
 
     def allow(self, spec: ToolSpec) -> bool:
         """Whether a tool may be called."""
-        return spec.carries or LEVELS[self.level](spec)
+        return self._named(spec) and (spec.carries or LEVELS[self.level](spec))
+
+    def _named(self, spec: ToolSpec) -> bool:
+        return spec.name not in self.never and (self.only is None or spec.name in self.only)
+
+    def narrowed(self, level: str = "level3", only: Collection[str] | None = None, never: Collection[str] = ()) -> "Permissions":
+        """These, and nothing that further permissions do not give.
+
+        Raises:
+            ConfigurationError: There is no such level.
+        """
+        Permissions(level)
+        kept = self.only if only is None else frozenset(only) if self.only is None else self.only & frozenset(only)
+        return replace(self, level=min(self.level, level, key=list(LEVELS).index), only=kept, never=self.never | frozenset(never))
 
     def refusal(self, spec: ToolSpec, owners: Callable[[], Collection[str]]) -> str:
         """Why a call is not permitted, or nothing.
@@ -51,7 +68,7 @@ class Permissions:
             owners: Tells to whom belongs what the call names; looked up only where it matters.
         """
         if not self.allow(spec):
-            return f"{spec.name} is not permitted to {self.identity or 'the agent'} at {self.level}"
+            return f"{spec.name} is not permitted to {self.identity or 'the agent'}" + (f" at {self.level}" if self._named(spec) else "")
         if self.identity and set(owners()) - {self.identity}:
             return f"{spec.name} is not permitted to {self.identity} for what belongs to somebody else"
         return ""
