@@ -1,16 +1,18 @@
-"""``agent-gym check tasks``. Exit status: 0 if all holds, 1 if something fails, 2 on misuse."""
+"""``agent-gym check …``. Exit status: 0 if all holds, 1 if something fails, 2 on misuse."""
 
 import dataclasses
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, NoReturn
 
 import typer
 
-from agent_gym.cli.output import JsonOption, SetOption, bar, console, parse_settings, print_json, table
+from agent_gym.cli.output import JsonOption, SeedOption, SetOption, bar, console, parse_settings, print_json, table
+from agent_gym.core.verdict import Check
 from agent_gym.evaluation.admission import BOUNDS, AdmissionRow, admit, admit_all, faults_of_worlds
 from agent_gym.evaluation.card import gameability_card
+from agent_gym.evaluation.checks import check_clean_start, check_determinism, check_reward, check_spaces, check_truncation
 
 __all__ = ["app"]
 
@@ -60,6 +62,94 @@ def tasks(
             console.print(fault, soft_wrap=True)
         console.print("something is not admitted" if failed else "every family is admitted")
     raise typer.Exit(1 if failed else 0)
+
+
+@app.command()
+def reward(
+    env_id: Annotated[str, typer.Argument(help="An environment's id.")],
+    split: Annotated[str, typer.Option(help="The split.")] = "train",
+    episodes: Annotated[int, typer.Option(help="Tasks that each policy plays.", min=1)] = 10,
+    seed: SeedOption = 0,
+    settings: SetOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Check that the reward says what it should: its parts, their signs, who earns most, what shaping and scaling do to it."""
+    found = check_reward(env_id, split=split, episodes=episodes, seed=seed, env_kwargs=parse_settings(settings))
+    _report({"env_id": env_id, "split": split, "episodes": episodes, "seed": seed}, found, as_json)
+
+
+@app.command()
+def truncation(
+    env_id: Annotated[str, typer.Argument(help="An environment's id.")],
+    split: Annotated[str, typer.Option(help="The split.")] = "train",
+    episodes: Annotated[int, typer.Option(help="Tasks that each policy plays.", min=1)] = 5,
+    seed: SeedOption = 0,
+    settings: SetOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Check that an episode that was cut short can be told from one that has ended, alone and in a vector environment."""
+    found = check_truncation(env_id, split=split, episodes=episodes, seed=seed, env_kwargs=parse_settings(settings))
+    _report({"env_id": env_id, "split": split, "episodes": episodes, "seed": seed}, found, as_json)
+
+
+@app.command()
+def determinism(
+    env_id: Annotated[str, typer.Argument(help="An environment's id.")],
+    split: Annotated[str, typer.Option(help="The split.")] = "train",
+    episodes: Annotated[int, typer.Option(help="Episodes through each interface.", min=1)] = 10,
+    seed: SeedOption = 0,
+    settings: SetOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Check that equal seeds and actions give the same in two processes that hash differently."""
+    found = check_determinism(env_id, split=split, episodes=episodes, seed=seed, env_kwargs=parse_settings(settings))
+    _report({"env_id": env_id, "split": split, "episodes": episodes, "seed": seed}, found, as_json)
+
+
+@app.command()
+def spaces(
+    env_id: Annotated[str, typer.Argument(help="An environment's id.")],
+    split: Annotated[str, typer.Option(help="The split.")] = "train",
+    episodes: Annotated[int, typer.Option(help="Episodes through each interface.", min=1)] = 10,
+    seed: SeedOption = 0,
+    settings: SetOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Check that every observation is in its space, and that what the action space and the mask offer is valid."""
+    found = check_spaces(env_id, split=split, episodes=episodes, seed=seed, env_kwargs=parse_settings(settings))
+    _report({"env_id": env_id, "split": split, "episodes": episodes, "seed": seed}, found, as_json)
+
+
+@app.command()
+def clean_start(
+    env_id: Annotated[str, typer.Argument(help="An environment's id.")],
+    sample: Annotated[int, typer.Option(help="How many of the environments are compared with fresh ones.", min=1)] = 10,
+    envs: Annotated[int, typer.Option(help="Environments side by side.", min=1)] = 64,
+    episodes: Annotated[int, typer.Option(help="Random episodes in each before that.", min=1)] = 2,
+    split: Annotated[str, typer.Option(help="The split.")] = "train",
+    seed: SeedOption = 0,
+    settings: SetOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Check that episodes start as in a fresh environment and leave nothing in the process; names each channel that does not."""
+    about = {"env_id": env_id, "split": split, "sample": sample, "envs": envs, "episodes": episodes, "seed": seed}
+    keywords = parse_settings(settings)
+    with bar("playing") as progress:
+        found = check_clean_start(
+            env_id, split=split, sample=sample, envs=envs, episodes=episodes, seed=seed, env_kwargs=keywords, progress=progress
+        )
+    _report(about, found, as_json)
+
+
+def _report(about: Mapping[str, Any], checks: Sequence[Check], as_json: bool) -> NoReturn:
+    """Prints what was checked, and exits."""
+    passed = all(check.passed for check in checks)
+    if as_json:
+        print_json({**about, "checks": [dataclasses.asdict(check) for check in checks], "passed": passed})
+    else:
+        rows = [[check.name, "ok" if check.passed else "FAILED", check.detail] for check in checks]
+        table(str(about["env_id"]), ["check", "", "seen"], rows)
+    raise typer.Exit(0 if passed else 1)
 
 
 def _show(rows: Sequence[AdmissionRow], seeds: int, episodes: int) -> None:

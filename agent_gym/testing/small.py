@@ -154,15 +154,16 @@ class SmallTask(AgentEnv):
 
     Args:
         savable: Whether sessions can be saved, or states are restored by making the calls again.
-        defects: Whether the tools that misbehave are offered.
+        defects: Whether the tools that misbehave are offered; or the names of those that are.
         **keywords: `AgentEnv`'s.
     """
 
     version: ClassVar[str] = "1"
 
-    def __init__(self, *, savable: bool = True, defects: bool = False, **keywords: Any) -> None:
+    def __init__(self, *, savable: bool = True, defects: bool | Sequence[str] = False, **keywords: Any) -> None:
         self._session_type = _SavableSession if savable else _SmallSession
-        self._tools = (_LOOK, _SWITCH, *(_DEFECTS.values() if defects else ()))
+        names = (_DEFECTS if defects else ()) if isinstance(defects, bool) else defects
+        self._tools = (_LOOK, _SWITCH, *(_DEFECTS[name] for name in names))
         super().__init__(tasks=_SmallTasks(), tools=self._tools, **keywords)
 
     def open(self, task: Task, seed: int, snapshot: Snapshot | None = None) -> Session:  # noqa: ARG002 - nothing else is drawn
