@@ -7,6 +7,7 @@ from agent_gym.wrappers.aggregate_reward import AggregateReward
 from agent_gym.wrappers.context_budget import ContextBudget
 from agent_gym.wrappers.episode_budget import EpisodeBudget
 from agent_gym.wrappers.inject_reward import InjectReward
+from agent_gym.wrappers.loop_guard import LoopGuard
 from agent_gym.wrappers.normalize_return import NormalizeReturn
 from agent_gym.wrappers.potential_shaping import PotentialShaping
 from agent_gym.wrappers.record_trajectory import RecordTrajectory
@@ -20,6 +21,7 @@ __all__ = [
     "ContextBudget",
     "EpisodeBudget",
     "InjectReward",
+    "LoopGuard",
     "NormalizeReturn",
     "PotentialShaping",
     "RecordTrajectory",
