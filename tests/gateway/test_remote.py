@@ -511,7 +511,7 @@ def test_a_token_opens_its_own_environment_and_no_other() -> None:
         ({"resilience": {"first_delay_s": 1e308}}, "first_delay_s must be seconds"),
         ({"resilience": {"keys": "no"}}, "keys and cache are true or false"),
         ({"resilience": {"backups": ["a"]}}, "backups must be an object of tool names"),
-        ({"resilience": {"backups": {"get_order": "get_ordr"}}}, "unknown tool in resilience.backups 'get_ordr'; known: .*get_order"),
+        ({"resilience": {"backups": {"get_order": "get_ordr"}}}, "unknown tool in resilience.backups 'get_ordr'; known: .*cancel_order"),
         ({"resilience": {"backups": {"get_order": "cancel_order"}}}, "cancel_order cannot stand in for get_order"),
         ({"faults": {"rate": 0.1, "kinds": [["x"]]}}, "unknown kind of fault"),
         ({"permissions": "level9"}, "unknown level of permissions 'level9'; known: level1, level2, level3"),
