@@ -7,7 +7,6 @@ __all__ = [
     "FAMILY_NAMES",
     "FOLDERS",
     "GIVEN_NAMES",
-    "LABELS",
     "MAIL_FOLDERS",
     "MEETINGS",
     "ROOMS",
@@ -33,7 +32,6 @@ CITIES = ("Aarhus", "Bilbao", "Coimbra", "Dresden", "Esbjerg", "Fribourg", "Galw
 ROOMS = (("Aspen", 4), ("Birch", 6), ("Cedar", 8), ("Damson", 12), ("Elder", 20))
 FOLDERS = ("Plans", "Reports", "Contracts")
 MAIL_FOLDERS = ("inbox", "archive", "spam")
-LABELS = ("none", "follow up", "internal only", "legal hold")
 
 TOPICS = (
     "annual budget", "brand guide", "client survey", "data retention", "energy audit", "fire drill", "grant report", "hiring plan",

@@ -21,12 +21,12 @@ from agent_gym.envs.worlds.workspace.catalogue import (
 from agent_gym.envs.worlds.workspace.clock import DAY, START, shifted, to_utc, wall
 from agent_gym.world import Ids
 
-__all__ = ["SPACING", "rows"]
+__all__ = ["rows"]
 
 Row = dict[str, Any]
 T = TypeVar("T")
 
-SPACING = {"never": 0, "weekly": 7, "every two weeks": 14}
+_SPACING = {"never": 0, "weekly": 7, "every two weeks": 14}
 """Days from one occurrence to the next, by what an event's record says."""
 
 _PEOPLE, _TWINS = 10, 2
@@ -244,7 +244,7 @@ class _Office:
             who = [organiser["person_id"], *(one["person_id"] for one in others)]
             keys = [*who, *([room["room_id"]] if room is not None else [])]
             for _ in range(60):
-                times = self._times(organiser, SPACING[repeats], self.between(1, 4 if series else 11))
+                times = self._times(organiser, _SPACING[repeats], self.between(1, 4 if series else 11))
                 if self._free(keys, times):
                     break
             else:
