@@ -1,20 +1,14 @@
 """The retail world's operations: preconditions, atomicity, and what they conserve."""
 
-import json
-import math
 from typing import Any
 
 import jsonschema_rs
 import pytest
-from hypothesis import Phase, given, settings
-from hypothesis import strategies as st
 
-from agent_gym.core import ToolResult
-from agent_gym.envs.worlds.retail import RETAIL, SCHEMA, build
+from agent_gym.envs.worlds.retail import RETAIL, SCHEMA
 from agent_gym.envs.worlds.retail.generate import DAY, LEAP_DAY
-from agent_gym.world import World, carry_out
-
-BASE = build(11)
+from agent_gym.world import World
+from tests.envs.till import BASE, call, goods, money, worth
 
 
 @pytest.fixture
@@ -24,48 +18,12 @@ def world() -> Any:
     opened.close()
 
 
-def call(world: World, tool: str, **arguments: Any) -> ToolResult:
-    jsonschema_rs.validate(dict(RETAIL.operations[tool].spec.parameters), arguments)
-    result = carry_out(world, RETAIL.operations[tool], arguments, math.inf)
-    if not result.failed:
-        jsonschema_rs.validate(dict(RETAIL.operations[tool].spec.output_schema or {}), result.structured)
-        assert json.loads(result.content) == result.structured
-    return result
-
-
 def one(world: World, sql: str, *parameters: Any) -> dict[str, Any]:
     return world.query(f"{sql} LIMIT 1", parameters)[0]
 
 
 def order_in(world: World, status: str) -> dict[str, Any]:
     return one(world, "SELECT * FROM orders WHERE status = ?", status)
-
-
-def money(world: World) -> dict[str, int]:
-    """What was charged less what was refunded, by order."""
-    sums = (
-        "SELECT order_id, coalesce(sum(CASE kind WHEN 'charge' THEN amount_cents ELSE -amount_cents END), 0) AS cents"
-        " FROM orders LEFT JOIN payments USING (order_id) GROUP BY order_id"
-    )
-    return {row["order_id"]: row["cents"] for row in world.query(sums)}
-
-
-def worth(world: World) -> dict[str, int]:
-    """What the items that people keep cost, less the discount, by order."""
-    sums = (
-        "SELECT order_id, max(0, sum(CASE WHEN state IN ('kept', 'exchanged') THEN quantity * price_cents ELSE 0 END) - discount_cents)"
-        " AS cents FROM items JOIN orders USING (order_id) GROUP BY order_id"
-    )
-    return {row["order_id"]: row["cents"] for row in world.query(sums)}
-
-
-def goods(world: World) -> dict[str, int]:
-    """Pieces of each variant, in stock and with people."""
-    sums = (
-        "SELECT variant_id, stock + coalesce((SELECT sum(quantity) FROM items WHERE items.variant_id = variants.variant_id"
-        " AND state IN ('kept', 'exchanged')), 0) AS pieces FROM variants"
-    )
-    return {row["variant_id"]: row["pieces"] for row in world.query(sums)}
 
 
 def test_a_base_has_distractors_and_money_that_adds_up(world: World) -> None:
@@ -348,118 +306,6 @@ def test_an_account_is_closed_once_and_not_while_an_order_is_under_way(world: Wo
     idle = one(world, "SELECT user_id FROM users WHERE user_id NOT IN (SELECT user_id FROM orders)")["user_id"]
     assert call(world, "close_account", user_id=idle).structured == {"user_id": idle, "standing": "closed"}
     assert call(world, "close_account", user_id=idle).status == "conflict"
-
-
-def _keys(table: str) -> list[str]:
-    opened = World(SCHEMA, BASE)
-    keys = sorted(str(row[SCHEMA.tables[table].key]) for row in opened.query(f"SELECT * FROM {table}"))
-    opened.close()
-    return keys
-
-
-ENTITIES = {
-    "order_id": "orders",
-    "user_id": "users",
-    "item_id": "items",
-    "product_id": "products",
-    "variant_id": "variants",
-    "address_id": "addresses",
-    "payment_id": "payment_methods",
-    "line_id": "carts",
-    "voucher": "vouchers",
-}
-KEYS = {kind: [*_keys(table), f"{_keys(table)[0][0]}9999999"] for kind, table in ENTITIES.items()}
-KEYS["voucher"][-1] = "NOSUC-99"
-
-
-def _value(name: str, schema: dict[str, Any]) -> st.SearchStrategy[Any]:
-    if name == "cursor":
-        return st.sampled_from([f"K{key[1:]}" for key in KEYS["order_id"]])
-    if "x-entity" in schema and name in KEYS:
-        return st.sampled_from(KEYS[name])
-    if "enum" in schema:
-        return st.sampled_from(schema["enum"])
-    if schema["type"] == "integer":
-        return st.integers(schema.get("minimum", 0), min(schema.get("maximum", 9), 9))
-    return st.sampled_from(["Nobody Here"]) if name == "name" else st.sampled_from(["nobody@here.example"] if name == "email" else ["lamp"])
-
-
-SPECS = [operation.spec for operation in RETAIL.operations.values()]
-WRITES = [spec for spec in SPECS if not spec.read_only]
-
-
-@st.composite
-def calls(draw: st.DrawFn) -> tuple[str, dict[str, Any]]:
-    """A call of any tool; of one that writes more often, and then with what goes together more often than not."""
-    spec = draw(st.sampled_from([*WRITES, *WRITES, *SPECS]))
-    arguments = {name: draw(_value(name, schema)) for name, schema in spec.parameters["properties"].items()}
-    return spec.name, arguments
-
-
-def together(world: World, arguments: dict[str, Any], number: int) -> dict[str, Any]:
-    """The arguments, with those that must belong to the order or the account put right."""
-    found = world.query("SELECT * FROM orders WHERE order_id = ?", (arguments.get("order_id"),))
-    user_id = found[0]["user_id"] if found else arguments.get("user_id")
-    right = dict(arguments)
-    for name, sql, key in (
-        ("address_id", "SELECT address_id AS key FROM addresses WHERE user_id = ?", user_id),
-        ("payment_id", "SELECT payment_id AS key FROM payment_methods WHERE user_id = ?", user_id),
-        ("item_id", "SELECT item_id AS key FROM items WHERE order_id = ?", arguments.get("order_id")),
-    ):
-        rows = world.query(f"{sql} ORDER BY 1", (key,))
-        if name in right and rows:
-            right[name] = rows[number % len(rows)]["key"]
-    if "item_id" in right and "variant_id" in right:
-        same = (
-            "SELECT other.variant_id AS key FROM items JOIN variants mine USING (variant_id) JOIN variants other USING (product_id)"
-            " WHERE item_id = ? ORDER BY 1"
-        )
-        rows = world.query(same, (right["item_id"],))
-        right["variant_id"] = rows[number % len(rows)]["key"] if rows else right["variant_id"]
-    return right
-
-
-def sound(world: World) -> None:
-    """What holds at all times."""
-    assert money(world) == worth(world)
-    assert world.query("SELECT min(stock) AS stock FROM variants")[0]["stock"] >= 0
-    assert world.query("SELECT count(*) AS n FROM items WHERE order_id NOT IN (SELECT order_id FROM orders)") == [{"n": 0}]
-    assert world.query("SELECT count(*) AS n FROM orders WHERE order_id NOT IN (SELECT order_id FROM items)") == [{"n": 0}]
-    for table, key, of in (("addresses", "address_id", "orders"), ("payment_methods", "payment_id", "orders")):
-        foreign = f"SELECT count(*) AS n FROM {of} JOIN {table} USING ({key}) WHERE {of}.user_id != {table}.user_id"
-        assert world.query(foreign) == [{"n": 0}]
-
-
-@settings(max_examples=25, deadline=None, phases=[Phase.reuse, Phase.generate])
-@given(st.lists(st.tuples(calls(), st.integers(0, 9), st.booleans()), min_size=30, max_size=30), st.integers(0, 29))
-def test_whatever_is_called_goods_and_money_are_conserved(plan: list[Any], at: int) -> None:
-    world = World(SCHEMA, BASE)
-    pieces = goods(world)
-    forked, kept, later = None, None, []
-    for step, ((tool, arguments), number, fit) in enumerate(plan):
-        if step == at:
-            forked, kept = world.fork(), world.snapshot()
-        arguments = together(world, arguments, number) if fit else arguments
-        before = (world.digest(), world.clock, world.serial, world.changes())
-        result = call(world, tool, **arguments)
-        if result.failed or RETAIL.operations[tool].spec.read_only:
-            assert (world.digest(), world.clock, world.serial, world.changes()) == before
-        else:
-            sound(world)
-        assert sum(goods(world).values()) == sum(pieces.values())
-        if step >= at:
-            later.append((tool, arguments))
-    assert forked is not None
-    assert kept is not None
-    end = world.digest()
-    assert end == world.recomputed_digest()
-    assert forked.digest() == f"{int(kept['digest'], 16):032x}"  # what the world did has not touched its copy
-    world.restore(kept)
-    for copy in (world, forked):
-        for tool, arguments in later:
-            call(copy, tool, **arguments)
-        assert copy.digest() == end
-        copy.close()
 
 
 def test_every_tool_says_what_it_takes_gives_and_does() -> None:
