@@ -1,0 +1,118 @@
+"""What our learners take for an action's advantage is what it is by hand: cuts are bootstrapped, ends are not, episodes do not mix."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import gymnasium
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from stable_baselines3.common.callbacks import BaseCallback  # noqa: E402
+from stable_baselines3.common.vec_env import DummyVecEnv  # noqa: E402
+
+from agent_gym.baselines.sb3 import CandidatePolicy  # noqa: E402
+from agent_gym.baselines.sb3.config import ALGORITHMS  # noqa: E402
+from agent_gym.factory import load_object, make  # noqa: E402
+from agent_gym.runner.adapters import AgentVecEnv  # noqa: E402
+
+GAMMA, LAMBDA = 0.9, 0.8
+STEPS = 48
+KEYWORDS: dict[str, Any] = {
+    "defects": ["break_engine"],
+    "shaping": "milestones",
+    "gamma": GAMMA,
+    "rich_wrappers": [["gymnasium.wrappers:TimeLimit", {"max_episode_steps": 3}]],
+}
+torch.set_num_threads(1)
+
+
+@dataclass
+class Row:
+    """One step as the environment itself saw it."""
+
+    before: Any
+    reward: float
+    after: Any
+    terminated: bool
+    truncated: bool
+    ending: str
+
+
+class Watched(gymnasium.Wrapper[Any, Any, Any, Any]):
+    """Keeps what passes."""
+
+    def __init__(self, env: gymnasium.Env[Any, Any], rows: list[Row]) -> None:
+        super().__init__(env)
+        self.rows, self.before = rows, None
+
+    def reset(self, **keywords: Any) -> Any:
+        self.before, info = self.env.reset(**keywords)
+        return self.before, info
+
+    def step(self, action: Any) -> Any:
+        after, reward, terminated, truncated, info = self.env.step(action)
+        self.rows.append(Row(self.before, float(reward), after, terminated, truncated, info["ending"]))
+        self.before = after
+        return after, reward, terminated, truncated, info
+
+
+class Compared(BaseCallback):
+    """Looks at the advantages when a rollout is complete and nothing has been learned from it yet."""
+
+    def __init__(self, seen: list[list[Row]]) -> None:
+        super().__init__()
+        self.seen = seen
+        self.got = self.expected = np.zeros(0)
+
+    def _on_step(self) -> bool:
+        return True
+
+    def _on_rollout_end(self) -> None:
+        self.got = self.model.rollout_buffer.advantages.copy()  # type: ignore[attr-defined]
+        self.expected = np.stack([self._by_hand(rows[:STEPS]) for rows in self.seen], axis=1)
+
+    def _value(self, observation: Any) -> float:
+        tensors, _ = self.model.policy.obs_to_tensor(observation)
+        with torch.no_grad():
+            return float(self.model.policy.predict_values(tensors))  # type: ignore[operator]
+
+    def _by_hand(self, rows: list[Row]) -> Any:
+        """A_t = Σ (γλ)^k δ_{t+k} over the rest of the episode, with δ = r + γV(s′) − V(s), and V = 0 where the task has ended."""
+        deltas = [row.reward + GAMMA * (0.0 if row.terminated else self._value(row.after)) - self._value(row.before) for row in rows]
+        advantages = []
+        for start in range(len(rows)):
+            end = next((t for t in range(start, len(rows)) if rows[t].terminated or rows[t].truncated), len(rows) - 1)
+            advantages.append(sum((GAMMA * LAMBDA) ** (t - start) * deltas[t] for t in range(start, end + 1)))
+        return np.array(advantages)
+
+
+@pytest.mark.parametrize("vector", [DummyVecEnv, AgentVecEnv])
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_a_truncated_episode_has_the_advantage_that_it_has_by_hand(algorithm: str, vector: Callable[[Any], Any]) -> None:
+    seen: list[list[Row]] = [[], []]
+
+    def watched(rows: list[Row]) -> Callable[[], gymnasium.Env[Any, Any]]:
+        return lambda: Watched(make(env="agent_gym.testing:SmallTask", **KEYWORDS), rows)
+
+    envs = vector([watched(rows) for rows in seen])
+    model = load_object(ALGORITHMS[algorithm])(
+        CandidatePolicy,
+        envs,
+        n_steps=STEPS,
+        batch_size=STEPS,
+        n_epochs=1,
+        gamma=GAMMA,
+        gae_lambda=LAMBDA,
+        policy_kwargs={"width": 16},
+        seed=0,
+        device="cpu",
+    )
+    compared = Compared(seen)
+    model.learn(2 * STEPS, callback=compared)
+    envs.close()
+    endings = {row.ending for rows in seen for row in rows[:STEPS]}
+    assert endings >= {"failure", "step_limit", "infra_error", ""}
+    np.testing.assert_allclose(compared.got, compared.expected, atol=1e-5)
