@@ -41,7 +41,7 @@ class AggregateReward(RewardWrapper):
     in the reward. A source that gives None, raises, gives NaN or ±inf, or takes too long is left out of that step's sum, and
     ``info["gaps"]`` and the record say ``reward_NAME:WHY`` (``none``, ``raised``, ``not_finite``, ``late``, ``gate``). Where none of
     the sources that were asked could tell, the reward is not valid. A call that is late goes on by itself; until it is back, its
-    source is late at once.
+    source is late at once. Wrappers that end episodes (budgets, deadlines, guards) go inside, so that the end is seen here.
 
     ===================== ========================================================================================================
     source                its value
@@ -89,7 +89,7 @@ class AggregateReward(RewardWrapper):
         for name, source in self._sources.items():
             if source.gate is None:
                 continue
-            if source.gate not in self._sources or source.gate == name:
+            if not isinstance(source.gate, str) or source.gate not in self._sources or source.gate == name:
                 raise unknown(f"gate of source {name!r}", source.gate, self._sources.keys() - {name})
             if self._sources[source.gate].at_end and not source.at_end:
                 raise ConfigurationError(

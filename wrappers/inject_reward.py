@@ -9,7 +9,7 @@ import gymnasium
 from gymnasium.utils import RecordConstructorArgs
 
 from agent_gym.errors import ConfigurationError, ResetNeeded
-from agent_gym.wrappers.reward_wrapper import RewardWrapper, Transition
+from agent_gym.wrappers.reward_wrapper import RewardWrapper, Transition, agent_env
 
 __all__ = ["InjectReward"]
 
@@ -47,8 +47,9 @@ class InjectReward(RewardWrapper):
             raise ConfigurationError(f"inject: {name!r} cannot name a signal; give text other than {', '.join(sorted(self._own))}")
         if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
             raise ConfigurationError(f"inject: the value of {name!r} must be a finite number, got {value!r}")
+        ours = agent_env(self.env)
         with self._lock:
-            if not self._open:
+            if not self._open or (ours is not None and ours.last_record.ending is not None):  # a wrapper outside may have ended it
                 raise ResetNeeded(f"inject: no episode is running that {name!r} could reward; call reset() first")
             self._waiting[name] = self._waiting.get(name, 0.0) + float(value)
 

@@ -6,6 +6,8 @@ import gymnasium
 import pytest
 from gymnasium.envs.registration import EnvSpec
 
+from agent_gym.errors import ResetNeeded
+from agent_gym.factory import make
 from agent_gym.policies import load
 from agent_gym.registry import IDS
 from agent_gym.runner import AsyncPool
@@ -80,15 +82,15 @@ def test_the_spec_survives_json_and_makes_the_same() -> None:
 @pytest.mark.parametrize("place", ["inside", "around"])
 @pytest.mark.parametrize("backend", ["thread", "process"])
 def test_a_pool_gives_what_one_environment_gives(backend: str, place: str) -> None:
-    def make() -> gymnasium.Env[Any, Any]:
+    def made() -> gymnasium.Env[Any, Any]:
         keywords: dict[str, Any] = {"rich_wrappers": INSIDE} if place == "inside" else {}
         env = gymnasium.make("agent_gym:AgentBase/ToolTask-v0", interface="text", disable_env_checker=True, **keywords)
         return env if place == "inside" else around(env)
 
-    alone = make()
+    alone = made()
     observation, _ = alone.reset(seed=3)
     oracle = load("oracle", alone)
-    with AsyncPool(make, 2, backend=backend) as pool:
+    with AsyncPool(made, 2, backend=backend) as pool:
         pool.async_reset(seed=[3, 4])
         pool.recv(2)
         over = False
@@ -101,3 +103,20 @@ def test_a_pool_gives_what_one_environment_gives(backend: str, place: str) -> No
             over = terminated or truncated
     assert info["success"]
     alone.close()
+
+
+def test_an_episode_that_a_budget_ends_is_judged_and_takes_no_more_signals() -> None:
+    judged = {"outcome": 1.0, "calls": {"source": f"{HERE}:calls_made", "weight": 0.1, "at": "end"}}
+    budget: list[Any] = ["agent_gym.wrappers:EpisodeBudget", {"steps": 2}]
+    env = make(
+        env="agent_gym.testing:SmallTask",
+        interface="text",
+        rich_wrappers=[["agent_gym.wrappers:InjectReward", {}], budget, ["agent_gym.wrappers:AggregateReward", {"sources": judged}]],
+    )
+    env.reset(seed=0)
+    env.step("look(1)")
+    _, reward, terminated, truncated, info = env.step("look(2)")
+    assert (reward, terminated, truncated, info["ending"]) == (0.2, False, True, "budget")
+    assert (env.last_record.ending, env.last_record.reward_parts) == ("budget", info["reward_parts"])
+    with pytest.raises(ResetNeeded):
+        env.rich.get_wrapper_attr("inject")("human", 1.0)
