@@ -3,7 +3,6 @@
 import copy
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict
-from itertools import zip_longest
 from typing import Any, Literal
 
 import gymnasium
@@ -11,6 +10,7 @@ import numpy as np
 from gymnasium.utils import RecordConstructorArgs
 
 from agent_gym.agent_env import AgentEnv
+from agent_gym.core.difference import difference
 from agent_gym.core.leftovers import Leak, Settings, changed, left_behind, modules_of, settings
 from agent_gym.errors import ConfigurationError, StateLeakError, unknown
 from agent_gym.interface import Interface
@@ -182,28 +182,9 @@ def _shown(base: Env, observation: Any) -> dict[str, Any]:
 
 def _differences(fresh: Mapping[str, Any], used: Mapping[str, Any]) -> Iterator[Leak]:
     """Where what a fresh instance and a used one show differs: the first place in each channel."""
-    for name in fresh:
-        if name == "probes":
-            for probe in {**fresh[name], **used[name]}:
-                yield from _difference(fresh[name].get(probe), used[name].get(probe), f"probes.{probe}")
-        else:
-            yield from _difference(fresh[name], used[name], name)
-
-
-def _difference(fresh: Any, used: Any, where: str) -> list[Leak]:
-    """Where two values differ first; nothing if they do not."""
-    if isinstance(fresh, Mapping) and isinstance(used, Mapping):
-        keys = {**fresh, **used}
-        return next((found for key in keys if (found := _difference(fresh.get(key), used.get(key), f"{where}.{key}"))), [])
-    if isinstance(fresh, list | tuple) and isinstance(used, list | tuple):
-        pairs = enumerate(zip_longest(fresh, used))
-        return next((found for index, pair in pairs if (found := _difference(*pair, f"{where}[{index}]"))), [])
-    if isinstance(fresh, np.ndarray | np.generic) and isinstance(used, np.ndarray | np.generic):
-        equal = fresh.dtype == used.dtype and fresh.shape == used.shape and fresh.tobytes() == used.tobytes()
-        return [] if equal else [Leak(where, str(used)[:200], str(fresh)[:200])]
-    if type(fresh) is type(used) and fresh == used:
-        return []
-    if isinstance(fresh, str) and isinstance(used, str):
-        lines = zip_longest(fresh.splitlines(), used.splitlines(), fillvalue="")
-        fresh, used = next((pair for pair in lines if pair[0] != pair[1]), (fresh, used))
-    return [Leak(where, str(used)[:200], str(fresh)[:200])]
+    for name, one in fresh.items():
+        other = used[name]
+        parts = {f"{name}.{key}": (one.get(key), other.get(key)) for key in {**one, **other}} if name == "probes" else {name: (one, other)}
+        for channel, values in parts.items():
+            if found := difference(*values, channel):
+                yield Leak(found.where, found.other, found.one)

@@ -25,6 +25,7 @@ from gymnasium.envs.registration import EnvSpec
 from gymnasium.utils.env_checker import check_env
 from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv, VectorEnv
 
+from agent_gym.core.difference import difference
 from agent_gym.runner.adapters import AgentVectorEnv
 from agent_gym.runner.adapters.lockstep import batch
 
@@ -355,17 +356,5 @@ def _expect_same(expected: Any, got: Any, where: str) -> None:
 
 
 def _difference(one: Any, other: Any, path: str) -> str:
-    if isinstance(one, np.ndarray) and isinstance(other, np.ndarray):
-        equal = one.dtype == other.dtype and one.shape == other.shape and one.tobytes() == other.tobytes()
-        return "" if equal else path
-    if type(one) is not type(other):
-        return f"{path} ({type(one).__name__} and {type(other).__name__})"
-    if isinstance(one, dict):
-        if one.keys() != other.keys():
-            return f"{path} (keys {sorted(one.keys() ^ other.keys())})"
-        return next((found for key in one if (found := _difference(one[key], other[key], f"{path}.{key}"))), "")
-    if isinstance(one, list | tuple):
-        if len(one) != len(other):
-            return f"{path} (lengths {len(one)} and {len(other)})"
-        return next((f for i, (a, b) in enumerate(zip(one, other, strict=True)) if (f := _difference(a, b, f"{path}[{i}]"))), "")
-    return "" if one == other else f"{path} ({str(one)[:80]!r} and {str(other)[:80]!r})"
+    found = difference(one, other, path)
+    return "" if found is None else f"{found.where} ({found.one!r} and {found.other!r})"

@@ -6,12 +6,12 @@ from contextlib import ExitStack
 from typing import Any
 
 import gymnasium
-import numpy as np
 
 from agent_gym.core.seeding import derive
 from agent_gym.core.verdict import Check
 from agent_gym.errors import ConfigurationError
 from agent_gym.evaluation.checks.playing import opened
+from agent_gym.evaluation.checks.sampling import drawn_action
 from agent_gym.evaluation.schedule import episode_seed
 from agent_gym.wrappers import StateLeakCheck
 
@@ -29,7 +29,7 @@ def check_clean_start(
     episodes: int = 2,
     seed: int = 0,
     env_kwargs: Mapping[str, Any] | None = None,
-    progress: Callable[[int, int], object] = lambda done, total: None,
+    progress: Callable[[int, int], object] | None = None,
 ) -> list[Check]:
     """Plays random episodes in many environments in turns, and compares some of them with fresh ones; see `StateLeakCheck`.
 
@@ -66,7 +66,8 @@ def check_clean_start(
         for episode in range(episodes + 1):
             for index, env in enumerate(running):
                 _, info = env.reset(seed=episode_seed(seed, index) if episode == 0 else None)
-                progress(episode * envs + index + 1, (episodes + 1) * envs)
+                if progress is not None:
+                    progress(episode * envs + index + 1, (episodes + 1) * envs)
                 for leak in info.get("leaks", ()):
                     found[leak["channel"]] += 1
                     fresh = "" if leak["fresh"] is None else f", in a fresh instance {leak['fresh']!r}"
@@ -84,8 +85,7 @@ def _play(running: list[gymnasium.Env[Any, Any]]) -> None:
     for _ in range(_MOST_STEPS):
         going = []
         for env in running:
-            mask = env.get_wrapper_attr("action_masks")().astype(np.int8)
-            _, _, terminated, truncated, _ = env.step(env.action_space.sample(mask=mask))
+            _, _, terminated, truncated, _ = env.step(drawn_action(env))
             if not (terminated or truncated):
                 going.append(env)
         running = going

@@ -90,7 +90,7 @@ def _compared(told: list[Any]) -> tuple[dict[str, str], int, str]:
 
 
 def _start(argument: str, hash_seed: str, stack: ExitStack) -> tuple[subprocess.Popen[bytes], Any]:
-    errors = stack.enter_context(tempfile.TemporaryFile())
+    errors = stack.enter_context(tempfile.TemporaryFile())  # noqa: SIM115 - the stack closes it
     environment = {**os.environ, "PYTHONHASHSEED": hash_seed, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     command = [sys.executable, "-c", _PROGRAM, argument]
     run = stack.enter_context(subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors, env=environment))
