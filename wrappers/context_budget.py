@@ -73,6 +73,8 @@ class ContextBudget(RichWrapper):
         self._piece = tokens // _PIECE_SHARE
         self._put_away: list[str] = []
         self._lines: list[str] = []
+        self._costs: list[int] = []
+        self._heading = self._count(f"\n{_HEADING}\n1-99999 are put away")
         self.agent_env.offer(RECALL, self._recall)
 
     def observation(self, observation: Any) -> Any:
@@ -97,11 +99,12 @@ class ContextBudget(RichWrapper):
     def load_state(self, state: dict[str, list[str]]) -> None:
         """Takes up what `save_state` gave."""
         self._put_away, self._lines = list(state["put_away"]), list(state["lines"])
+        self._costs = [self._count("\n" + line) for line in self._lines]
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         """Starts an episode with no history."""
         observation, info = self.env.reset(seed=seed, options=options)
-        self._put_away, self._lines = [self.agent_env.view or "the start"], [""]
+        self._put_away, self._lines, self._costs = [self.agent_env.view or "the start"], [""], [0]
         return self.observation(observation), info
 
     def step(self, action: Any) -> Result:
@@ -122,19 +125,22 @@ class ContextBudget(RichWrapper):
             kept = f"{call}\nStatus: {result.status}\nResult: {told}\n{self.agent_env.view}".rstrip()
         self._put_away.append(kept.replace("\n", "\n> "))  # so that nobody takes what was then for what is now
         line = f"{record.step} {cut(call, _CALL_BYTES)} → {result.status}"
-        self._lines.append(f"{line}: {cut(' '.join(told.split()), _RESULT_BYTES)}" if told else line)
+        if told:
+            line += f": {cut(' '.join(told[: 2 * _RESULT_BYTES].split()), _RESULT_BYTES)}"
+        self._lines.append(line)
+        self._costs.append(self._count("\n" + line))
 
     def _history(self, room: int) -> str:
         """The steps before the newest, one line each, as many of the newest as there is room for."""
         earlier = self._lines[1:-1]
         if not earlier:
             return ""
-        left = room - self._count(f"\n{_HEADING}\n1-{len(earlier)} are put away")
+        left = room - self._heading
         if left < 0:
             return ""
         shown: list[str] = []
-        for line in reversed(earlier):
-            left -= self._count("\n" + line)
+        for line, cost in zip(reversed(earlier), reversed(self._costs[1:-1]), strict=True):
+            left -= cost
             if left < 0:
                 break
             shown.append(line)

@@ -1,13 +1,14 @@
 """A budget for each episode: of steps, of calls, of tokens, of money."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import gymnasium
 
 from agent_gym.core.canonical import dumps
 from agent_gym.core.observation import cut
+from agent_gym.core.record import StepRecord
 from agent_gym.core.verdict import Ending
 from agent_gym.episode import MAX_TEXT_BYTES
 from agent_gym.errors import ConfigurationError
@@ -25,11 +26,11 @@ class EpisodeBudget(RichWrapper):
     Args:
         env: An `AgentEnv`, or wrappers around one. What changes the text goes beneath.
         steps: Steps.
-        calls: Tries at tools, those of the gateway included.
+        calls: Calls of tools, with what the gateway tried again; an action that cannot be read is none.
         tokens: Tokens read and written.
         cost: What tokens and calls may cost together, in the unit of the prices.
         cost_per_token: The price of a token, where a step's cost is not known.
-        cost_per_call: The price of a try at a tool.
+        cost_per_call: The price of such a call.
         tokenizer: A function (or its import string) that gives a text's tokens or their number; otherwise 4 bytes of UTF-8 are one.
 
     Raises:
@@ -69,8 +70,8 @@ class EpisodeBudget(RichWrapper):
 
     def observation(self, observation: Any) -> Any:
         """The same, and what is left."""
-        left = {kind: max(0, limit - self._used[kind]) for kind, limit in self._limits.items()}
-        line = "\nBudget left: " + ", ".join(f"cost {v:g}" if kind == "cost" else f"{v} {kind}" for kind, v in left.items()) + "."
+        left = [(kind, max(0, limit - self._used[kind])) for kind, limit in self._limits.items()]
+        line = "\nBudget left: " + ", ".join([f"cost {v:g}" if kind == "cost" else f"{v} {kind}" for kind, v in left]) + "."
         text = cut(observation["text"], MAX_TEXT_BYTES - len(line)) + line
         self._read = self._count(text) if self._counts_tokens else 0
         return {**observation, "text": text}
@@ -90,26 +91,29 @@ class EpisodeBudget(RichWrapper):
 
     def step(self, action: Any) -> Result:
         """Carries out one action, and ends the episode where the budget is used up."""
-        usage = {name: value for name, value in (self.agent_env.usage or {}).items() if value is not None}
+        usage = self.agent_env.usage
         observation, reward, terminated, truncated, info = self.env.step(action)
         record = self.agent_env.last_record
-        used, calls, tokens = self._used, sum(made.known_tool for made in record.attempts), 0
-        if self._counts_tokens:
-            tokens = int(usage.get("prompt_tokens", self._read))
-            written = usage.get("completion_tokens")
-            if written is None:
-                told = action if isinstance(action, str) or record.call is None else dumps(record.call.to_dict()).decode()
-                written = self._count(told if isinstance(told, str) else "")
-            tokens += int(written)
+        used, calls = self._used, len(record.attempts)
+        tokens = self._spoken(action, record, usage or {}) if self._counts_tokens else 0
         used["steps"] += 1
         used["calls"] += calls
         used["tokens"] += tokens
-        used["cost"] += usage.get("cost_usd", tokens * self._prices[0]) + calls * self._prices[1]
+        known = usage.get("cost_usd") if usage else None
+        used["cost"] += (tokens * self._prices[0] if known is None else known) + calls * self._prices[1]
         result = self.observation(observation), reward, terminated, truncated, info
         spent = next((kind for kind, limit in self._limits.items() if used[kind] >= limit), None)
         if spent is None or terminated or truncated:
             return result
         return self.conclude(result, Ending.BUDGET, f"{spent}: {used[spent]:g} of {self._limits[spent]:g} used")
+
+    def _spoken(self, action: Any, record: StepRecord, usage: Mapping[str, float]) -> int:
+        """The tokens of a step: as they are known, or else counted."""
+        read, written = usage.get("prompt_tokens"), usage.get("completion_tokens")
+        if written is None:
+            told = action if isinstance(action, str) else "" if record.call is None else dumps(record.call.to_dict()).decode()
+            written = self._count(told)
+        return int((self._read if read is None else read) + written)
 
 
 def _positive(value: Any) -> bool:

@@ -42,6 +42,7 @@ class StepDeadline(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs)
         if self._inner is None and env.spec is None:
             raise ConfigurationError(f"StepDeadline needs {type(env.unwrapped).__name__} made by gymnasium.make, to build it anew")
         self._seconds, self._grace = seconds, grace
+        self._interrupt = env.get_wrapper_attr("interrupt")
         self._why = f"a step took longer than {seconds:g} s"
         self._worker = Worker()
         self._shown: tuple[Any, dict[str, Any]] = (None, {})
@@ -54,6 +55,7 @@ class StepDeadline(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs)
                 assert self.env.spec is not None
                 hanging, self.env = self.env, gymnasium.make(self.env.spec)
                 self.env.unwrapped.np_random = hanging.unwrapped.np_random
+                self._interrupt = self.env.get_wrapper_attr("interrupt")
         self._shown = self.env.reset(seed=seed, options=options)
         return self._shown
 
@@ -68,9 +70,7 @@ class StepDeadline(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs)
         results: list[Result] = []
         late = False
         try:
-            self._worker.run(
-                lambda: results.append(self.env.step(action)), self._seconds, self.env.get_wrapper_attr("interrupt"), self._grace
-            )
+            self._worker.run(lambda: results.append(self.env.step(action)), self._seconds, self._interrupt, self._grace)
         except (Interrupted, Abandoned):
             late = True
         if not late:

@@ -10,7 +10,7 @@ from agent_gym.errors import unknown
 
 __all__ = ["BENCHES", "run_bench"]
 
-BENCHES = {name: f"agent_gym.bench.{name}" for name in ("gateway", "runner", "sandbox", "store", "tools", "web")}
+BENCHES = {name: f"agent_gym.bench.{name}" for name in ("gateway", "runner", "sandbox", "store", "tools", "web", "wrappers")}
 """Benchmarks by name; each module has ``measure(progress) -> dict`` of metrics."""
 
 
