@@ -1,8 +1,8 @@
 """Watches that every episode starts clean, by comparing it with one that a brand-new environment starts."""
 
 import copy
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 import gymnasium
@@ -20,6 +20,29 @@ __all__ = ["StateLeakCheck"]
 _MOST_ACTIONS = 200
 
 Env = gymnasium.Env[Any, Any]
+
+
+@dataclass(frozen=True)
+class _Start:
+    """Starts an episode that has started in one instance in another, and gives the first observation.
+
+    Attributes:
+        state: Its state, of an environment of this package.
+        numbers: Of any other, its generator as it was before that.
+        seed: What it was reset with.
+        options: What it was reset with.
+    """
+
+    state: Mapping[str, Any] | None
+    numbers: np.random.Generator | None
+    seed: int | None
+    options: dict[str, Any] | None
+
+    def __call__(self, fresh: Env) -> Any:
+        if self.state is not None:
+            return fresh.unwrapped.set_state(self.state)[0]  # type: ignore[attr-defined]
+        fresh.unwrapped.np_random = copy.deepcopy(self.numbers)  # type: ignore[assignment]
+        return fresh.reset(seed=self.seed, options=self.options)[0]
 
 
 class StateLeakCheck(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
@@ -62,7 +85,7 @@ class StateLeakCheck(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArg
         self._every, self._sample, self._on_leak = every, sample, on_leak
         self._resets = 0
         self._suspects: Settings = {}
-        self._start: Callable[[Env], Any] | None = None  # of the episode that is played again, and what was done in it
+        self._start: _Start | None = None  # of the episode that is played again, and what was done in it
         self._actions: list[Any] = []
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
@@ -80,7 +103,9 @@ class StateLeakCheck(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArg
         before, numbers = settings(), None if _ours(self.env) else copy.deepcopy(self.unwrapped.np_random)
         observation, info = super().reset(seed=seed, options=options)
         self._suspects |= {key: value for key, value in changed(before, settings()).items() if key not in self._suspects}
-        start = _start_of(self.unwrapped, seed, options, numbers)
+        base = self.unwrapped
+        state = {**base.get_state(), "kind": "prefix", "calls": []} if isinstance(base, Interface | AgentEnv) else None
+        start = _Start(state, numbers, seed, options)
         leaks = self._leaks(start, observation) if due else []
         self._start, self._actions = start if kept else None, []
         if leaks and self._on_leak == "raise":
@@ -94,7 +119,10 @@ class StateLeakCheck(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArg
             self._actions.append(copy.deepcopy(action))
         return self.env.step(action)
 
-    def _leaks(self, start: Callable[[Env], Any], observation: Any) -> list[Leak]:
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_suspects": {}}  # they are about this process
+
+    def _leaks(self, start: _Start, observation: Any) -> list[Leak]:
         used = _shown(self.unwrapped, observation)
         for number in range(self._sample):
             fresh = self._build()
@@ -113,7 +141,7 @@ class StateLeakCheck(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArg
                 return leaks
         return []
 
-    def _left_behind(self, fresh: Env, start: Callable[[Env], Any]) -> list[Leak]:
+    def _left_behind(self, fresh: Env, start: _Start) -> list[Leak]:
         """What stays in the process of an episode that a fresh instance plays several times."""
 
         def episode() -> None:
@@ -143,28 +171,6 @@ def _ours(env: Env) -> AgentEnv | None:
     base = env.unwrapped
     inner = base.rich.unwrapped if isinstance(base, Interface) else base
     return inner if isinstance(inner, AgentEnv) else None
-
-
-def _start_of(base: Env, seed: int | None, options: dict[str, Any] | None, numbers: np.random.Generator | None) -> Callable[[Env], Any]:
-    """What starts the episode that has just started in ``base`` in another instance, and gives the first observation.
-
-    Args:
-        base: The environment itself.
-        seed: What it was reset with.
-        options: What it was reset with.
-        numbers: Its generator as it was before that, if it is none of this package's.
-    """
-    if isinstance(base, Interface | AgentEnv):
-        state = {**base.get_state(), "kind": "prefix", "calls": []}
-        return lambda fresh: fresh.unwrapped.set_state(state)[0]  # type: ignore[attr-defined]
-
-    assert numbers is not None
-
-    def start(fresh: Env) -> Any:
-        fresh.unwrapped.np_random = copy.deepcopy(numbers)
-        return fresh.reset(seed=seed, options=options)[0]
-
-    return start
 
 
 def _shown(base: Env, observation: Any) -> dict[str, Any]:

@@ -1,12 +1,20 @@
 """StateLeakCheck: an environment in which a reset leaves something behind stops the run, which says what."""
 
+import itertools
+import os
+import pickle
+import random  # noqa: TID251 - a leak is planted in it
+import signal
 import sys
 import tempfile
+import threading
+from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import gymnasium as gym
+import numpy as np
 import pytest
 from gymnasium.envs.classic_control import CartPoleEnv
 
@@ -14,8 +22,9 @@ from agent_gym.core import Observation, Session, Task
 from agent_gym.envs.code_task import CodeTask
 from agent_gym.errors import ConfigurationError, StateLeakError
 from agent_gym.factory import make
+from agent_gym.registry import IDS
 from agent_gym.runner import AsyncPool
-from agent_gym.testing import SmallTask
+from agent_gym.testing import CHECKS, Maker, SmallTask
 from agent_gym.testing.leaky import LEAKY, Leaky
 from agent_gym.wrappers import StateLeakCheck
 
@@ -24,6 +33,8 @@ _EVERYWHERE: list[str] = []
 
 class Lamps(SmallTask):
     """Something of each episode stays: in the view, in the state, in what the session holds, or in a cache of the process."""
+
+    others: ClassVar[int] = 0
 
     def __init__(self, *, leak: str, **keywords: Any) -> None:
         super().__init__(**keywords)
@@ -90,8 +101,10 @@ def test_a_run_in_a_pool_is_stopped_too(backend: str) -> None:
 
 
 @pytest.mark.parametrize("interface", ["text", "array"])
-@pytest.mark.parametrize("env_id", ["AgentBase/ToolTask-v0", "AgentBase/WebTask-v0"])
-def test_our_environments_start_clean(env_id: str, interface: str) -> None:
+@pytest.mark.parametrize("env_id", IDS)
+def test_our_environments_start_clean(env_id: str, interface: str, request: Any) -> None:
+    if "Code" in env_id:
+        request.getfixturevalue("needs_sandbox")
     watched = StateLeakCheck(gym.make(f"agent_gym:{env_id}", interface=interface, disable_env_checker=True), every=3)
     plain = gym.make(f"agent_gym:{env_id}", interface=interface, disable_env_checker=True)
     for number in range(9):
@@ -148,3 +161,119 @@ def test_each_planted_leak_is_named(leaky: type[Leaky], monkeypatch: pytest.Monk
 
 def test_sixteen_leaks_are_planted_one_for_each_channel() -> None:
     assert len({leaky.channel for leaky in LEAKY}) == 16
+
+
+class Pole(CartPoleEnv):
+    """Nobody's environment but Gymnasium's, with a fault in its reset."""
+
+    def __init__(self, fault: str = "") -> None:
+        super().__init__()
+        self._fault, self._pushed = fault, 0.0
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
+        observation, info = super().reset(seed=seed, options=options)
+        if self._fault == "random":
+            random.seed(3)
+        elif self._fault == "numpy.random":
+            np.random.standard_normal()
+        elif self._fault == "cwd":
+            os.chdir(tempfile.gettempdir())
+        elif self._fault == "signals.SIGUSR1":
+            signal.signal(signal.SIGUSR1, signal.SIG_IGN)
+        elif self._fault == "observation":
+            observation = observation + np.float32(self._pushed)
+        self._pushed += 1.0
+        return observation, info
+
+
+def pole(fault: str, **arguments: Any) -> StateLeakCheck:
+    spec = gym.envs.registration.EnvSpec("Pole-v0", lambda **keywords: Pole(**keywords), kwargs={"fault": fault})
+    return StateLeakCheck(gym.make(spec), every=2, sample=2, **arguments)
+
+
+@pytest.fixture
+def _process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Whatever a test does to the process is undone."""
+    states, handler = (random.getstate(), np.random.get_state()), signal.getsignal(signal.SIGUSR1)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temp"))
+    (tmp_path / "temp").mkdir()
+    monkeypatch.chdir(tmp_path)
+    yield
+    random.setstate(states[0])
+    np.random.set_state(states[1])
+    signal.signal(signal.SIGUSR1, handler)
+
+
+@pytest.mark.usefixtures("_process")
+@pytest.mark.parametrize("fault", ["random", "numpy.random", "cwd", "signals.SIGUSR1", "observation"])
+def test_any_environment_that_can_be_built_again_is_watched(fault: str) -> None:
+    watched = pole(fault)
+    watched.reset(seed=1)
+    while not watched.step(0)[2]:
+        pass
+    with pytest.raises(StateLeakError, match=f"after 2 resets: {fault}") as caught:
+        watched.reset()
+    assert [channel for channel, *_ in caught.value.leaks] == [fault]
+    assert pickle.loads(pickle.dumps(caught.value)).leaks == caught.value.leaks
+
+
+def test_a_healthy_one_plays_on_as_without_the_check() -> None:
+    plain: Any = Pole()
+    with closing(pole("")) as watched, closing(plain):
+        for number in range(6):
+            seed = 1 if number == 0 else None
+            assert (watched.reset(seed=seed)[0] == plain.reset(seed=seed)[0]).all()
+            for action in (0, 1, 1, 0):
+                assert (watched.step(action)[0] == plain.step(action)[0]).all()
+
+
+@pytest.mark.usefixtures("_process")
+def test_a_leak_can_be_recorded_and_play_goes_on() -> None:
+    watched = pole("observation", on_leak="record")
+    assert "leaks" not in watched.reset(seed=1)[1]
+    for _ in range(2):
+        leaks = watched.reset()[1].get("leaks", [])
+        assert [leak["channel"] for leak in leaks] == ["observation"]
+        assert leaks[0]["value"] != leaks[0]["fresh"]
+        assert "leaks" not in watched.reset()[1]
+
+
+@pytest.mark.usefixtures("_process")
+def test_what_others_do_in_the_process_is_not_blamed_on_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    stop, opened = threading.Event(), []
+
+    def busy() -> None:
+        for number in itertools.count():
+            if stop.wait(0.002):
+                return
+            tempfile.mkdtemp()
+            np.random.random()
+            opened.append(os.open(os.devnull, os.O_RDONLY))
+            os.environ["AGENT_GYM_OTHERS"] = str(number)
+            Lamps.others += 1
+
+    monkeypatch.setenv("AGENT_GYM_OTHERS", "")
+    with closing(StateLeakCheck(env("none"), every=2, sample=1)) as watched:
+        somebody = threading.Thread(target=busy)
+        somebody.start()
+        try:
+            for _ in range(4):
+                watched.reset(seed=0)
+        finally:
+            stop.set()
+            somebody.join()
+            for fd in opened:
+                os.close(fd)
+
+
+@pytest.mark.parametrize("check", ["gymnasium", "determinism", "state", "pickle", "spec", "close", "sync_vector", "agent_vector_process"])
+@pytest.mark.parametrize("inside", [True, False])
+def test_an_environment_with_it_holds_the_conformance_suite(inside: bool, check: str) -> None:
+    arguments: dict[str, Any] = {"every": 5, "sample": 1}
+    if inside:
+        keywords = {"interface": "text", "rich_wrappers": [["agent_gym.wrappers:StateLeakCheck", arguments]]}
+        CHECKS[check](Maker("agent_gym:AgentBase/ToolTask-v0", keywords))
+    else:
+        with closing(StateLeakCheck(gym.make("agent_gym:AgentBase/ToolTask-v0", disable_env_checker=True), **arguments)) as env:
+            spec = env.spec
+        CHECKS[check](Maker(spec))  # type: ignore[arg-type]  # gymnasium.make takes a spec as well as an id
