@@ -299,6 +299,11 @@ class AgentEnv(gymnasium.Env[dict[str, Any], Any]):
         return self._running.view
 
     @property
+    def tool_line(self) -> str:
+        """The last line of the observation's text, which names the tools."""
+        return self._running.tool_line
+
+    @property
     def last_record(self) -> StepRecord:
         """All about the last step."""
         return self._running.record

@@ -89,6 +89,7 @@ class Episode:
         calls: The calls made, as JSON values: ``{"name", "arguments"}`` or ``{"invalid": why}``.
         last: The last call and its result, as the observation shows them, or None.
         view: What can be seen now beyond the goal and the last result, in words.
+        tool_line: The tools, in the text's last line.
         potential: Φ of the last state, for shaping.
         concluded: How it was ended from outside, and why; None if it was not.
     """
@@ -116,7 +117,7 @@ class Episode:
         handlers = [*terms.offered, *((spec, self._on_wait if spec is WAIT else self._on_closing) for spec in own)]
         self._gateway = Gateway(session, handlers, terms.boundary, seed, Permissions(task.level or "level3", task.identity))
         self.tools = self._gateway.tools
-        self._tool_line = "Tools: " + ", ".join(f"{spec.name}({', '.join(spec.parameters.get('properties', ()))})" for spec in self.tools)
+        self.tool_line = "Tools: " + ", ".join(f"{spec.name}({', '.join(spec.parameters.get('properties', ()))})" for spec in self.tools)
 
     @property
     def ended(self) -> bool:
@@ -325,7 +326,7 @@ class Episode:
             lines.append(f"Result: {result if isinstance(result, str) else orjson.dumps(result).decode()}")
         if view:
             lines.append(view)
-        lines.append(self._tool_line)
+        lines.append(self.tool_line)
         return "\n".join(lines)
 
     def _record(

@@ -80,7 +80,10 @@ class ContextBudget(RichWrapper):
     def observation(self, observation: Any) -> Any:
         """The same, with the history in its text."""
         step = observation["data"]["step"]
-        head, middle, tools = _parts(observation["text"], f"\nStep {step} of {observation['data']['max_steps']}.")
+        tools = "\n" + self.agent_env.tool_line
+        text = observation["text"].removesuffix(tools)
+        at = text.find(f"\nStep {step} of {observation['data']['max_steps']}.")
+        head, middle = (text[:at], text[at:]) if at >= 0 else (text, "")
         room = self._budget - self._count(head + tools)
         if self._count(middle) > room:
             note = f"\n(cut; recall(step={step}) has all of it, in parts)"
@@ -118,7 +121,7 @@ class ContextBudget(RichWrapper):
         assert record.result is not None
         result = record.result
         told = result.content if result.structured is None else dumps(result.structured).decode()
-        call = str(record.call) if record.call is not None else "(unreadable action)"
+        call = " ".join(str(record.call).split()) if record.call is not None else "(unreadable action)"  # in one line, whatever it is
         if record.call is not None and record.call.name == RECALL.name and not result.failed:
             told, kept = "", f"{call}: fetched what other steps hold"
         else:
@@ -185,15 +188,6 @@ class ContextBudget(RichWrapper):
             at = lowered.index(min((word for word in _WORD.findall(query.lower()) if word in told), key=lambda word: (told[word], word)))
         start = min(max(0, at - size // 4), len(text) - 1)
         return ("…" if start else "") + cut(text[start:], size - 3)
-
-
-def _parts(text: str, marker: str) -> tuple[str, str, str]:
-    """A text's beginning (goal and rules), what is new (from the marker on), and its last line, the tools."""
-    at = text.find(marker)
-    at = len(text) if at < 0 else at
-    end = text.rfind("\nTools: ", at)
-    end = len(text) if end < 0 else end
-    return text[:at], text[at:end], text[end:]
 
 
 def _pieces(text: str, size: int) -> list[str]:

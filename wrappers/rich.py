@@ -1,6 +1,6 @@
 """The base of wrappers that know what an episode is about: they stand between an `AgentEnv` and its interface."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
 import gymnasium
@@ -13,9 +13,11 @@ from agent_gym.episode import MAX_TEXT_BYTES
 from agent_gym.errors import ConfigurationError
 from agent_gym.wrappers.reward_wrapper import called_by_name
 
-__all__ = ["UNSEEN", "Result", "RichWrapper", "beneath", "token_counter"]
+__all__ = ["UNSEEN", "Result", "RichWrapper", "check_order", "token_counter"]
 
-UNSEEN = {"RecordTrajectory": "it would not see how the episode ends"}
+UNSEEN = dict.fromkeys(
+    ("RecordTrajectory", "AggregateReward", "InjectReward", "NormalizeReturn", "PotentialShaping"), "it would not see how the episode ends"
+)
 """`RichWrapper.not_around` of those that end episodes."""
 
 Result = tuple[Any, Any, bool, bool, dict[str, Any]]
@@ -51,9 +53,7 @@ class RichWrapper(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
             raise ConfigurationError(
                 f"{name} {where}, not around {type(inner).__name__}; make it with rich_wrappers=[['agent_gym.wrappers:{name}', {{…}}]]"
             )
-        for other in beneath(env):
-            if why := self.not_around.get(type(other).__name__):
-                raise ConfigurationError(f"{name} goes inside {type(other).__name__}, not around it: {why}")
+        check_order(env, name, self.not_around)
         self.agent_env = inner
 
     def observation(self, observation: Any) -> Any:
@@ -103,13 +103,16 @@ class RichWrapper(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
         return {**observation, "text": cut(text, MAX_TEXT_BYTES)}
 
 
-def beneath(env: gymnasium.Env[Any, Any]) -> list[gymnasium.Wrapper[Any, Any, Any, Any]]:
-    """The wrappers of an environment, outermost first."""
-    found = []
-    while isinstance(env, gymnasium.Wrapper):
-        found.append(env)
-        env = env.env
-    return found
+def check_order(env: gymnasium.Env[Any, Any], name: str, not_around: Mapping[str, str]) -> None:
+    """Looks whether a wrapper of that name may go around an environment.
+
+    Raises:
+        ConfigurationError: There is a wrapper beneath, on either side of an interface, that belongs outside.
+    """
+    while isinstance(env, gymnasium.Wrapper) or hasattr(env, "rich"):
+        if why := not_around.get(type(env).__name__):
+            raise ConfigurationError(f"{name} goes inside {type(env).__name__}, not around it: {why}")
+        env = env.env if isinstance(env, gymnasium.Wrapper) else env.rich
 
 
 def token_counter(tokenizer: str | Callable[[str], Any] | None) -> tuple[Callable[[str], int], str | None]:

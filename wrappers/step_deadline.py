@@ -10,7 +10,7 @@ from agent_gym.core.verdict import Ending
 from agent_gym.errors import ConfigurationError, ResetNeeded
 from agent_gym.gateway.worker import Abandoned, Interrupted, Worker
 from agent_gym.wrappers.reward_wrapper import agent_env
-from agent_gym.wrappers.rich import Result
+from agent_gym.wrappers.rich import UNSEEN, Result, check_order
 
 __all__ = ["StepDeadline"]
 
@@ -28,7 +28,8 @@ class StepDeadline(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs)
         grace: Seconds that it then has to stop.
 
     Raises:
-        ConfigurationError: The environment offers no ``interrupt``, or cannot be built anew; or a number does not fit.
+        ConfigurationError: The environment offers no ``interrupt``, or cannot be built anew; a number does not fit, or it stands in a
+            wrong place.
     """
 
     def __init__(self, env: gymnasium.Env[Any, Any], seconds: float, grace: float = 0.5) -> None:
@@ -36,6 +37,7 @@ class StepDeadline(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs)
         super().__init__(env)
         if not (isinstance(seconds, int | float) and isinstance(grace, int | float) and seconds > 0 and grace > 0):
             raise ConfigurationError(f"seconds and grace must be above 0, got {seconds!r} and {grace!r}")
+        check_order(env, type(self).__name__, UNSEEN)
         if not env.has_wrapper_attr("interrupt"):
             raise ConfigurationError(f"StepDeadline needs an environment with interrupt(); {type(env.unwrapped).__name__} has none")
         self._inner = agent_env(env)

@@ -124,7 +124,7 @@ class Interface(gymnasium.Env[Any, Any]):
                 wrapper.load_state(value)
         observation, info = self._inner.set_state(state)
         for wrapper in reversed(wrappers):  # as reset and step show it: each wrapper in turn, from the inside
-            if hasattr(type(wrapper), "observation"):
+            if callable(getattr(type(wrapper), "observation", None)):
                 observation = wrapper.observation(observation)
         return observation, info
 

@@ -5,6 +5,8 @@ import re
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from agent_gym.core import ToolCall
 from agent_gym.core.observation import cut
@@ -79,6 +81,21 @@ def test_half_the_context_does_too_by_words_where_lines_are_gone() -> None:
     assert max(len(text.encode()) for text in texts) <= 4 * 600
     assert any("Last call: recall(query=" in text for text in texts)
     assert any("are put away" in text for text in texts)
+
+
+@given(
+    st.integers(200, 2_500),
+    st.lists(st.sampled_from(["read_note(1)", "note", "recall()", "recall(1)", "nonsense", "x\\ny()"]), max_size=30),
+)
+@settings(max_examples=30, deadline=None)
+def test_no_text_is_over_the_budget(tokens: int, actions: list[str]) -> None:
+    env, note = ContextBudget(MemoryTask(), tokens=tokens), 0
+    shown, _ = env.reset(seed=1)
+    for action in actions:
+        note += action == "note"
+        shown, *_ = env.step(f"read_note({note})" if action == "note" else action)
+        assert len(shown["text"].encode()) <= 4 * tokens
+        assert shown["text"].endswith(env.agent_env.tool_line)
 
 
 def small(**keywords: Any) -> Any:
