@@ -1,6 +1,7 @@
 """Watches that every episode starts clean, by comparing it with one that a brand-new environment starts."""
 
 import copy
+import time
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
@@ -17,7 +18,8 @@ from agent_gym.interface import Interface
 
 __all__ = ["StateLeakCheck"]
 
-_MOST_ACTIONS = 200
+_MOST_ACTIONS, _MOST_S = 200, 5.0
+"""Of the episode that is played again."""
 
 Env = gymnasium.Env[Any, Any]
 
@@ -146,9 +148,10 @@ class StateLeakCheck(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArg
 
         def episode() -> None:
             start(fresh)
+            end = time.monotonic() + _MOST_S
             for action in self._actions:
                 _, _, terminated, truncated, _ = fresh.step(action)
-                if terminated or truncated:
+                if terminated or truncated or time.monotonic() > end:
                     break
 
         inner = _ours(fresh)

@@ -61,12 +61,18 @@ def settings() -> Settings:
     state = numbers["state"]
     return {
         **{f"env.{name}": value for name, value in os.environ.items()},
-        "cwd": os.getcwd(),  # noqa: PTH109 - a Path costs more than the call
+        "cwd": _folder(),
         "locale": locale.setlocale(locale.LC_ALL),
         "random": random.getstate(),
         "numpy.random": (state["key"].tobytes(), state["pos"], numbers["has_gauss"], numbers["gauss"]),
         **{f"signals.{each.name}": signal.getsignal(each) for each in _SIGNALS},
     }
+
+
+def _folder() -> str | None:
+    with suppress(FileNotFoundError):  # it may have been deleted
+        return os.getcwd()  # noqa: PTH109 - a Path costs more than the call
+    return None
 
 
 def changed(before: Settings, after: Settings) -> Settings:
@@ -152,10 +158,10 @@ def _look(modules: Sequence[ModuleType]) -> dict[str, _Things]:
     children = psutil.Process().children(recursive=True)
     temp = tempfile.gettempdir()
     return {
-        "children": {(child.pid, child.create_time()): _Command(child) for child in children},
+        "children": {child: _Command(child) for child in children},
         "threads": {thread.ident: thread.name for thread in threading.enumerate()},
         "fds": _open_files(),
-        "temp": {entry: f"{temp}/{entry}" for entry in os.listdir(temp)},  # noqa: PTH208 - names are wanted
+        "temp": {entry: f"{temp}/{entry}" for entry in _names(temp)},
         **{f"globals.{name}": {_shape(value): value} for module in modules for name, value in _variables(module)},
     }
 
@@ -178,9 +184,15 @@ class _Command(NamedTuple):
         return str(self.process.pid)
 
 
+def _names(folder: str) -> list[str]:
+    with suppress(FileNotFoundError):
+        return os.listdir(folder)  # noqa: PTH208 - names are wanted
+    return []
+
+
 def _open_files() -> _Things:
     told: _Things = {}
-    for fd in os.listdir("/dev/fd"):  # noqa: PTH208 - names are wanted
+    for fd in _names("/dev/fd"):
         with suppress(OSError):  # the folder's own, which is closed by now
             target = os.readlink(f"/dev/fd/{fd}")  # noqa: PTH115
             told[fd, target] = target
@@ -251,7 +263,7 @@ def _put(key: str, value: Any) -> bool:
             else:
                 os.environ[name] = value
         elif kind == "cwd":
-            os.chdir(value)
+            os.chdir(value or ".")
         elif kind == "locale":
             locale.setlocale(locale.LC_ALL, value)
         elif kind == "random":
@@ -268,12 +280,12 @@ def _put(key: str, value: Any) -> bool:
     return True
 
 
-_one_at_a_time = threading.Lock()
+_one_at_a_time = threading.RLock()
 
 
 def _begin() -> None:
     global _one_at_a_time
-    _one_at_a_time = threading.Lock()
+    _one_at_a_time = threading.RLock()
 
 
 os.register_at_fork(after_in_child=_begin)
