@@ -43,13 +43,14 @@ def demonstrate(
 
     Args:
         env: An environment with the array interface; it draws the tasks.
-        episodes: How many, from 1. Where faults are injected, those that bad luck makes too long are left out.
+        episodes: How many, from 1. Left out are those in which the oracle's call is not on offer (in long tasks there can be more calls
+            than candidates), and, where faults are injected, those that bad luck makes too long.
         seed: Root of the draw.
         gamma: Discount of the returns.
         progress: Called after each episode.
 
     Raises:
-        ConfigurationError: The oracle's call is not among the candidates, or the oracle fails; says for which task.
+        ConfigurationError: The oracle fails, and says for which task; or no episode is left.
     """
     observations: list[dict[str, NDArray[Any]]] = []
     actions: list[int] = []
@@ -63,6 +64,8 @@ def demonstrate(
         info: dict[str, Any] = {}
         while not done:
             action = _index(env.unwrapped, rich)
+            if action is None:
+                break
             observations.append(observation)
             actions.append(action)
             observation, reward, terminated, truncated, info = env.step(action)
@@ -72,13 +75,13 @@ def demonstrate(
         if info.get("success"):
             returns += _discounted(rewards, gamma)
             kept += 1
-        elif env.unwrapped.faulty:  # type: ignore[attr-defined]
+        elif not done or env.unwrapped.faulty:  # type: ignore[attr-defined]
             del observations[len(returns) :], actions[len(returns) :]
         else:
             raise ConfigurationError(f"task {info['task_id']!r}: its oracle ends with {info['ending']!r}, so it shows nothing to clone")
         progress()
     if not kept:
-        raise ConfigurationError(f"under these faults the oracle solved none of {episodes} episodes, so there is nothing to clone")
+        raise ConfigurationError(f"the oracle solved none of {episodes} episodes with the calls on offer, so there is nothing to clone")
     parts = {name: np.stack([observation[name] for observation in observations]) for name in observations[0]}
     return Demonstrations(parts, np.array(actions, np.int64), np.array(returns, np.float32), kept)
 
@@ -133,14 +136,12 @@ def clone(
     return {"loss": loss_sum / len(actions), "accuracy": hits / len(actions)}
 
 
-def _index(interface: Any, rich: list[dict[str, Any]]) -> int:
-    """Where the oracle's next call stands among the candidates."""
+def _index(interface: Any, rich: list[dict[str, Any]]) -> int | None:
+    """Where the oracle's next call stands among the candidates; None if it is not on offer."""
     wanted: ToolCall = interface.careful_oracle(rich) if interface.faulty else interface.oracle(rich)
     key = dumps(wanted.to_dict())
-    for index, call in enumerate(interface.candidates):
-        if call.name == wanted.name and dumps(call.to_dict()) == key:
-            return index
-    raise ConfigurationError(f"task {interface.task.id!r}, step {len(rich) - 1}: the oracle's call {wanted} is not among the candidates")
+    calls = enumerate(interface.candidates)
+    return next((index for index, call in calls if call.name == wanted.name and dumps(call.to_dict()) == key), None)
 
 
 def _discounted(rewards: list[float], gamma: float) -> list[float]:
