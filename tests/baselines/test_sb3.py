@@ -19,7 +19,7 @@ import agent_gym  # noqa: E402, F401 - registers the ids
 from agent_gym.baselines.sb3 import CandidatePolicy, SB3Policy, TrainConfig, clone, demonstrate, train  # noqa: E402
 from agent_gym.baselines.sb3.saved import read_card  # noqa: E402
 from agent_gym.core.action import ToolCall  # noqa: E402
-from agent_gym.errors import ConfigurationError  # noqa: E402
+from agent_gym.errors import ConfigurationError, StateLeakError  # noqa: E402
 from agent_gym.evaluation import evaluate  # noqa: E402
 from agent_gym.factory import make  # noqa: E402
 from agent_gym.interface.features import CANDIDATE_SIZE, CANDIDATES  # noqa: E402
@@ -201,6 +201,14 @@ def test_plain_ppo_from_scratch_keeps_its_last_model(tmp_path: Path) -> None:
     assert (result.steps, result.curve) == (32, [])
     policy = load(str(result.model), tool_task())
     assert (policy.name, policy.version) == ("ppo", 32)
+
+
+def test_a_leak_stops_a_training_and_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    spec = gymnasium.envs.registration.EnvSpec("Clock-v0", "agent_gym.factory:make", kwargs={"env": "agent_gym.testing.leaky:Clock"})
+    monkeypatch.setitem(gymnasium.registry, "Clock-v0", spec)
+    monkeypatch.setattr("agent_gym.baselines.sb3.training._LEAK_CHECK_EVERY", 4)
+    with pytest.raises(StateLeakError, match=r"task 'retail/.*', after 2 resets: probes\.clock is"):
+        train(TrainConfig(**{**TINY, "bc": 0}, env_id="Clock-v0", algo="ppo", steps=256, eval_episodes=0), tmp_path, progress=False)
 
 
 @pytest.mark.slow
