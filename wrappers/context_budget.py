@@ -48,7 +48,7 @@ class ContextBudget(RichWrapper):
     """Gives the text a history, and keeps the whole of it within so many tokens.
 
     What stays: the goal, the rules, the tools, the newest result and what can be seen now. What is summarised: earlier steps, one line
-    each, ``12 look(room=3) → ok: {"lamp":"red"…``, the newest that there is room for. What is put away: those steps in full, with the
+    each, ``12 look(room=3) -> ok: {"lamp":"red"…``, the newest that there is room for. What is put away: those steps in full, with the
     pages they showed; the tool ``recall`` fetches them back by step or by words, and each piece names its step. A newest result
     that is too long for the budget is shown up to there, and recalled in parts. Where goal, rules and tools alone are more than the
     budget, so is the text.
@@ -71,7 +71,7 @@ class ContextBudget(RichWrapper):
             raise ConfigurationError(f"ContextBudget: tokens must be at least {_MIN_TOKENS}, got {tokens!r}")
         self._budget = tokens
         self._piece = tokens // _PIECE_SHARE
-        self._put_away: list[str] = []
+        self._put_away: list[list[str]] = []  # of each step: the call, its status, the result, what could be seen
         self._lines: list[str] = []
         self._costs: list[int] = []
         self._heading = self._count(f"\n{_HEADING}\n1-99999 are put away")
@@ -95,11 +95,11 @@ class ContextBudget(RichWrapper):
         """How many bytes of a text make so many tokens, about; a few less."""
         return max(4, len(text.encode()) * tokens // (self._count(text) + 1))
 
-    def save_state(self) -> dict[str, list[str]]:
+    def save_state(self) -> dict[str, Any]:
         """The history so far."""
         return {"put_away": list(self._put_away), "lines": list(self._lines)}
 
-    def load_state(self, state: dict[str, list[str]]) -> None:
+    def load_state(self, state: dict[str, Any]) -> None:
         """Takes up what `save_state` gave."""
         self._put_away, self._lines = list(state["put_away"]), list(state["lines"])
         self._costs = [self._count("\n" + line) for line in self._lines]
@@ -107,7 +107,7 @@ class ContextBudget(RichWrapper):
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         """Starts an episode with no history."""
         observation, info = self.env.reset(seed=seed, options=options)
-        self._put_away, self._lines, self._costs = [self.agent_env.view or "the start"], [""], [0]
+        self._put_away, self._lines, self._costs = [["", "", "", self.agent_env.view]], [""], [0]
         return self.observation(observation), info
 
     def step(self, action: Any) -> Result:
@@ -123,11 +123,10 @@ class ContextBudget(RichWrapper):
         told = result.content if result.structured is None else dumps(result.structured).decode()
         call = " ".join(str(record.call).split()) if record.call is not None else "(unreadable action)"  # in one line, whatever it is
         if record.call is not None and record.call.name == RECALL.name and not result.failed:
-            told, kept = "", f"{call}: fetched what other steps hold"
-        else:
-            kept = f"{call}\nStatus: {result.status}\nResult: {told}\n{self.agent_env.view}".rstrip()
-        self._put_away.append(kept.replace("\n", "\n> "))  # so that nobody takes what was then for what is now
-        line = f"{record.step} {cut(call, _CALL_BYTES)} → {result.status}"
+            told = ""  # it is of other steps, which have it
+        view = self.agent_env.view
+        self._put_away.append([call, result.status, told, view])
+        line = f"{record.step} {cut(call, _CALL_BYTES)} -> {result.status}"
         if told:
             line += f": {cut(' '.join(told[: 2 * _RESULT_BYTES].split()), _RESULT_BYTES)}"
         self._lines.append(line)
@@ -149,11 +148,11 @@ class ContextBudget(RichWrapper):
             shown.append(line)
         away = len(earlier) - len(shown)
         first = [] if not away else [f"1-{away} are put away"] if away > 1 else ["1 is put away"]
-        return "\n" + "\n".join([_HEADING, *first, *reversed(shown)])
+        return "\n".join(["", _HEADING, *first, *reversed(shown)])
 
     def _recall(self, call: ToolCall) -> ToolResult:
         """What ``recall`` answers: a function of the steps before it alone, so that it can be asked again."""
-        known = self._put_away[: self.agent_env.last_record.step + 1]
+        known = [_in_full(*step) for step in self._put_away[: self.agent_env.last_record.step + 1]]
         if (step := call.arguments.get("step")) is None:
             return self._found(call.arguments.get("query", self.agent_env.task.goal), known)
         if step >= len(known):
@@ -188,6 +187,12 @@ class ContextBudget(RichWrapper):
             at = lowered.index(min((word for word in _WORD.findall(query.lower()) if word in told), key=lambda word: (told[word], word)))
         start = min(max(0, at - size // 4), len(text) - 1)
         return ("…" if start else "") + cut(text[start:], size - 3)
+
+
+def _in_full(call: str, status: str, told: str, view: str) -> str:
+    """A step as it is recalled; marked, so that nobody takes what was then for what is now."""
+    text = f"{call}\nStatus: {status}\nResult: {told}\n{view}" if call else f"the start\n{view}"
+    return text.rstrip().replace("\n", "\n> ")
 
 
 def _pieces(text: str, size: int) -> list[str]:

@@ -72,7 +72,8 @@ class EpisodeBudget(RichWrapper):
         """The same, and what is left."""
         left = [(kind, max(0, limit - self._used[kind])) for kind, limit in self._limits.items()]
         line = "\nBudget left: " + ", ".join([f"cost {v:g}" if kind == "cost" else f"{v} {kind}" for kind, v in left]) + "."
-        text = cut(observation["text"], MAX_TEXT_BYTES - len(line)) + line
+        text, room = observation["text"], MAX_TEXT_BYTES - len(line)
+        text = (text if 4 * len(text) <= room else cut(text, room)) + line
         self._read = self._count(text) if self._counts_tokens else 0
         return {**observation, "text": text}
 

@@ -100,7 +100,7 @@ class RichWrapper(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
     @staticmethod
     def with_text(observation: dict[str, Any], text: str) -> dict[str, Any]:
         """The observation with another text, which is cut to what the space holds."""
-        return {**observation, "text": cut(text, MAX_TEXT_BYTES)}
+        return {**observation, "text": text if 4 * len(text) <= MAX_TEXT_BYTES else cut(text, MAX_TEXT_BYTES)}
 
 
 def check_order(env: gymnasium.Env[Any, Any], name: str, not_around: Mapping[str, str]) -> None:
@@ -128,7 +128,7 @@ def token_counter(tokenizer: str | Callable[[str], Any] | None) -> tuple[Callabl
         ConfigurationError: The string names nothing that can be called.
     """
     if tokenizer is None:
-        return lambda text: -(-len(text.encode()) // 4), None
+        return lambda text: -(-(len(text) if text.isascii() else len(text.encode())) // 4), None
     function, name = called_by_name(tokenizer)
 
     def count(text: str) -> int:

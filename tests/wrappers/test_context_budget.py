@@ -112,8 +112,8 @@ def test_the_text_has_one_line_for_each_earlier_step_and_recall_names_the_step()
     shown, *_ = env.step("look(2)")
     lines = shown["text"].splitlines()
     at = lines.index("Earlier steps (recall(step=…) or recall(query=…) shows them in full):")
-    assert re.fullmatch(r'1 look\(room=1\) → ok: \{"lamp":"\w+","room":1\}', lines[at + 1])
-    assert lines[at + 2].startswith("2 (unreadable action) → invalid_arguments: ")
+    assert re.fullmatch(r'1 look\(room=1\) -> ok: \{"lamp":"\w+","room":1\}', lines[at + 1])
+    assert lines[at + 2].startswith("2 (unreadable action) -> invalid_arguments: ")
     assert lines[at + 3 : at + 5] == ["Step 3 of 8.", "Last call: look(room=2)"]
     shown, _, _, _, info = env.step("recall(1)")
     assert info["status"] == "ok"
