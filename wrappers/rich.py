@@ -16,7 +16,7 @@ from agent_gym.wrappers.reward_wrapper import called_by_name
 __all__ = ["UNSEEN", "Result", "RichWrapper", "check_order", "token_counter"]
 
 UNSEEN = dict.fromkeys(
-    ("RecordTrajectory", "AggregateReward", "InjectReward", "NormalizeReturn", "PotentialShaping"), "it would not see how the episode ends"
+    ("RecordTrajectory", "AggregateReward", "NormalizeReturn", "PotentialShaping"), "it would not see how the episode ends"
 )
 """`RichWrapper.not_around` of those that end episodes."""
 

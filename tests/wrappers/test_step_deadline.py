@@ -112,3 +112,18 @@ def test_in_a_pool_the_others_go_on() -> None:
         rows = {row.env_id: row for row in pool.recv(2)}
         assert (rows[0].info["ending"], rows[0].fault) == ("deadline", "")
         assert not rows[1].done
+
+
+@pytest.mark.usefixtures("needs_sandbox")
+def test_a_program_that_hangs_is_stopped() -> None:
+    env = StepDeadline(gym.make("agent_gym:AgentBase/CodeTask-v0", interface="text", disable_env_checker=True), seconds=1.5)
+    env.reset(seed=0)
+    env.step({"name": "write_file", "arguments": {"path": "loop.py", "content": "while True: pass"}})
+    *_, truncated, info = env.step({"name": "run_python", "arguments": {"path": "loop.py"}})
+    assert (truncated, info["ending"]) == (True, "deadline")
+    env.reset(seed=1)
+    env.step({"name": "write_file", "arguments": {"path": "good.py", "content": "print(6 * 7)"}})
+    shown, *_, info = env.step({"name": "run_python", "arguments": {"path": "good.py"}})
+    assert info["status"] == "ok"
+    assert "42" in shown["text"]
+    env.close()
