@@ -6,6 +6,7 @@ from typing import Any
 import gymnasium
 
 from agent_gym.core.canonical import digest
+from agent_gym.core.observation import cut
 from agent_gym.core.record import StepRecord
 from agent_gym.core.verdict import Ending
 from agent_gym.errors import ConfigurationError, unknown
@@ -13,6 +14,8 @@ from agent_gym.gateway import WAIT
 from agent_gym.wrappers.rich import UNSEEN, Result, RichWrapper
 
 __all__ = ["LoopGuard"]
+
+_CALL_BYTES = 300
 
 
 class LoopGuard(RichWrapper):
@@ -107,7 +110,9 @@ class LoopGuard(RichWrapper):
             return result
         self._note(record)
         why = self._loop()
-        return self.conclude(result, Ending.FAILURE, f"loop: {why}; last {record.call or 'an unreadable action'}") if why else result
+        if not why:
+            return result
+        return self.conclude(result, Ending.FAILURE, f"loop: {why}; last {cut(str(record.call or 'an unreadable action'), _CALL_BYTES)}")
 
     def _exempt(self, record: StepRecord) -> bool:
         if record.call is None or record.call.name not in self._polling:
