@@ -78,6 +78,12 @@ class ToolTask(AgentEnv):
     | answer_invitation, book_room | event_id, and person_id, answer; room_id | changes |
     | undo | | changes |
 
+    | tool (library, ``transfer``) | arguments | |
+    |---|---|---|
+    | find_members, get_member, get_book | name; member_id; book_id | reads |
+    | renew_loan | loan_id | changes |
+    | ask | question | reads |
+
     ## Reward
     +1 for success, -1 for a violation, else 0. With ``shaping="milestones"`` also γΦ'-Φ over the records that must be read and
     the change that must be made.
@@ -130,6 +136,7 @@ class ToolTask(AgentEnv):
     | workspace/old_mail | move a mail far down in an inbox | ..., list_mail, more_mail, more_mail, get_thread, move_mail |
     | workspace/forward | forward a mail that tells its reader to do something else | ..., get_thread, find_contacts, forward_mail |
     | workspace/restore, workspace/answer | an earlier version; an invitation (``transfer``) | ..., list_versions, restore_version |
+    | library/renew, library/due | a library's loans (``transfer``) | find_members, get_member, get_book, renew_loan, finish |
 
     Splits: ``train`` (2,000 tasks a family), ``validation`` (100) and ``test`` (200), both in wordings held out from training,
     and ``synonyms`` (100), where other verbs are used. No split shares a database with another.

@@ -181,7 +181,7 @@ def test_code_is_written_over_several_lines(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        ([TOOL, "--split", "holiday"], "unknown split 'holiday'; known: synonyms, test, train, validation"),
+        ([TOOL, "--split", "holiday"], "unknown split 'holiday'; known: synonyms, test, train, transfer, validation"),
         ([TOOL, "--task", "nope"], "unknown task id 'nope'; ids look like"),
         ([TOOL, "--set", "interface=array"], "'interface' cannot be set"),
         (["CartPole-v1"], "'CartPole-v1' has no text interface; play one of AgentBase/ToolTask-v0"),
