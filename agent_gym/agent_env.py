@@ -15,13 +15,16 @@ from gymnasium.spaces import Dict
 
 from agent_gym.core.action import ToolCall
 from agent_gym.core.canonical import plain
+from agent_gym.core.dialect import Dialect, ask_plainly
 from agent_gym.core.observation import Observation
+from agent_gym.core.perturbation import Perturbation
 from agent_gym.core.record import StepRecord
 from agent_gym.core.seeding import derive, derive_seed
 from agent_gym.core.session import Session, Snapshot
 from agent_gym.core.spaces import Json, ToolCallSpace, Unicode
 from agent_gym.core.task import Task, TaskSet
 from agent_gym.core.tool import ToolResult, ToolSpec
+from agent_gym.core.translated import TranslatedSession
 from agent_gym.core.verdict import Ending
 from agent_gym.episode import MAX_DATA_BYTES, MAX_TEXT_BYTES, Episode, Terms
 from agent_gym.errors import ConfigurationError, InfrastructureError, InvalidAction, ResetNeeded, UnknownRenderMode, unknown
@@ -29,7 +32,7 @@ from agent_gym.gateway import Boundary, FaultPlan, Permissions, Resilience, chec
 
 __all__ = ["AgentEnv"]
 
-_OPTIONS = frozenset({"task_id", "split", "difficulty"})
+_OPTIONS = frozenset({"task_id", "split", "difficulty", "perturbation"})
 
 
 class AgentEnv(gymnasium.Env[dict[str, Any], Any]):
@@ -160,6 +163,13 @@ class AgentEnv(gymnasium.Env[dict[str, Any], Any]):
         """The same for an agent whose tools can fail; what `oracle` says where the domain makes no difference."""
         return self.oracle(observations)
 
+    def ask(self, observations: Sequence[Mapping[str, Any]], *, careful: bool = False) -> ToolCall:
+        """What the oracle would do next, or the careful one, in an episode that may be perturbed.
+
+        Oracles are ours: what perturbs wording and interface is undone for them, and what they say is put in the episode's own terms.
+        """
+        return ask_plainly(self.careful_oracle if careful else self.oracle, observations, self._domain_tools)
+
     def clear_caches(self) -> None:
         """Forgets whatever outlives an episode to be faster."""
         self.tasks.clear_cache()
@@ -171,7 +181,8 @@ class AgentEnv(gymnasium.Env[dict[str, Any], Any]):
 
         Args:
             seed: The root of all randomness from now on; without it the episodes go on from the last root.
-            options: For this episode alone: ``task_id``, or ``split`` and ``difficulty``.
+            options: For this episode alone: ``task_id``, or ``split`` and ``difficulty``; and ``perturbation``, a
+                `agent_gym.core.Perturbation` or its JSON form.
 
         Raises:
             ConfigurationError: An option that does not exist or does not fit.
@@ -408,12 +419,13 @@ class AgentEnv(gymnasium.Env[dict[str, Any], Any]):
         """How the next task is found."""
         if extra := set(options) - _OPTIONS:
             raise unknown("reset option", sorted(extra)[0], _OPTIONS)
+        Perturbation.of(options.get("perturbation"))
         if "task_id" in options:
             if not isinstance(options["task_id"], str):
                 raise ConfigurationError(f"the option task_id must be a task's id, got {options['task_id']!r}")
             task = self.tasks.get(options["task_id"])
             return lambda _: task
-        if not options:
+        if not options.keys() - {"perturbation"}:
             return self._selection.draw
         difficulty = _range(options["difficulty"]) if "difficulty" in options else self._difficulty
         task_ids = None if "split" in options else self._task_ids
@@ -436,7 +448,13 @@ class AgentEnv(gymnasium.Env[dict[str, Any], Any]):
     def _built(self, task: Task, options: dict[str, Any], state: Mapping[str, Any] | None) -> Episode:
         root = self._root or 0
         seed = derive_seed("episode", root, self._number, task.id)
+        perturbation = Perturbation.of(options.get("perturbation"))
+        if perturbation is not None:
+            task = self.tasks.perturbed(task, perturbation)
         session = self.open(task, seed, None if state is None else state["session"])
+        if perturbation is not None and perturbation.interface:
+            dialect = Dialect.drawn(perturbation, self._domain_tools)
+            session, task = TranslatedSession(session, dialect), dialect.task(task)
         episode = Episode(task, session, self._terms, seed=seed, root_seed=root, number=self._number, options=options)
         try:
             if state is None:
@@ -474,6 +492,8 @@ class AgentEnv(gymnasium.Env[dict[str, Any], Any]):
 
 
 def _json(options: Mapping[str, Any]) -> dict[str, Any]:
+    if isinstance(perturbation := options.get("perturbation"), Perturbation):
+        options = {**options, "perturbation": perturbation.to_dict()}
     try:
         return dict(plain(dict(options)))
     except TypeError as error:

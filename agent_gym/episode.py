@@ -301,6 +301,8 @@ class Episode:
         }
         if self.task.asks:
             data["asks"] = self.task.asks
+        if self.session.conventions is not None:
+            data["conventions"] = dict(self.session.conventions)
         raw = orjson.dumps(data)
         if len(raw) > MAX_DATA_BYTES:
             gaps.append("data_cut")
@@ -318,6 +320,8 @@ class Episode:
             lines.append(f"Answer wanted: {self.task.asks}")
         if self._rules:
             lines.append(f"Rules:\n{self._rules}")
+        if self.session.conventions is not None:
+            lines.append("Conventions: {names}, dates as {dates}, numbers as {numbers}.".format_map(self.session.conventions))
         lines.append(f"Step {self.steps} of {self.task.max_steps}.")
         if self.last is not None:
             call = ToolCall(self.last["tool"] or "(unreadable action)", self.last["arguments"])

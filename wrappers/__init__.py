@@ -9,6 +9,7 @@ from agent_gym.wrappers.episode_budget import EpisodeBudget
 from agent_gym.wrappers.inject_reward import InjectReward
 from agent_gym.wrappers.loop_guard import LoopGuard
 from agent_gym.wrappers.normalize_return import NormalizeReturn
+from agent_gym.wrappers.perturb_tasks import PerturbTasks
 from agent_gym.wrappers.potential_shaping import PotentialShaping
 from agent_gym.wrappers.record_trajectory import RecordTrajectory
 from agent_gym.wrappers.restrict_actions import RestrictActions
@@ -23,6 +24,7 @@ __all__ = [
     "InjectReward",
     "LoopGuard",
     "NormalizeReturn",
+    "PerturbTasks",
     "PotentialShaping",
     "RecordTrajectory",
     "RestrictActions",

@@ -1,7 +1,9 @@
 """``agent-gym eval POLICY ENV_ID``."""
 
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import gymnasium
 import typer
@@ -20,6 +22,7 @@ from agent_gym.cli.output import (
     table,
 )
 from agent_gym.evaluation import evaluate as run_evaluation
+from agent_gym.evaluation import robustness
 from agent_gym.policies import load
 
 __all__ = ["evaluate", "summary_rows"]
@@ -35,6 +38,10 @@ def evaluate(
     faults: FaultsOption = None,
     retries: RetriesOption = None,
     settings: SetOption = None,
+    perturb: Annotated[
+        str | None, typer.Option(help="Measure again on the same tasks, perturbed: wording, interface, state, with commas between.")
+    ] = None,
+    strength: Annotated[Literal["mild", "strong"], typer.Option(help="How much is perturbed.")] = "mild",
     store: StoreOption = Path("runs/store"),
     as_json: JsonOption = False,
 ) -> None:
@@ -42,8 +49,11 @@ def evaluate(
     keywords = parse_settings(settings, faults=faults, retries=retries)
     made = gymnasium.make(env_id, interface="text", disable_env_checker=True, **{"split": split, **keywords})
     try:
+        measure: Callable[..., dict[str, Any]] = run_evaluation
+        if perturb is not None:
+            measure = partial(robustness, kinds=[kind.strip() for kind in perturb.split(",")], strength=strength)
         with bar(f"{policy} on {env_id}") as progress:
-            result = run_evaluation(
+            result = measure(
                 load(policy, made, seed=seed),
                 env_id,
                 episodes=episodes,
@@ -68,6 +78,10 @@ def evaluate(
         parts = {**result["by_task_type"], "all": result}.items()
         rows = [[name, *("–" if figure is None else figure for figure in _troubles(part))] for name, part in parts]
         table("failures, and how they were dealt with, per episode", ["task type", "faults", "retries", *kinds], rows)
+    if "robustness" in result:
+        measured = {"plain": {**result, "drop": None, "drop_ci95": None, "ratio": None}, **result["robustness"]}
+        rows = [[kind, *_figures(part, "success_rate", "drop", "drop_ci95", "ratio")] for kind, part in measured.items()]
+        table(f"the same tasks, perturbed ({strength})", ["perturbed", "success", "drop", "95 % interval", "ratio"], rows)
     if result["success_macro_ci95"] is not None:
         low, high = result["success_macro_ci95"]
         told = f"mean over families {result['success_macro']:.3f} (95 % interval {low:.3f} to {high:.3f}); recorded in {store}"
@@ -80,6 +94,12 @@ _COLUMNS = ["task type", "episodes", "success", "95 % interval", "turns", "inval
 def summary_rows(result: dict[str, Any]) -> list[list[Any]]:
     """The rows of a table: every family, then all."""
     return [_row(name, part) for name, part in {**result["by_task_type"], "all": result}.items()]
+
+
+def _figures(part: dict[str, Any], *keys: str) -> list[Any]:
+    """Figures as cells of a table."""
+    shown = ["–" if part[key] is None else part[key] for key in keys]
+    return [f"{cell[0]:.3f} to {cell[1]:.3f}" if isinstance(cell, list) else cell for cell in shown]
 
 
 def _troubles(part: dict[str, Any]) -> list[float | None]:

@@ -2,6 +2,7 @@
 
 from agent_gym.core.action import ToolCall, parse_action
 from agent_gym.core.observation import Observation
+from agent_gym.core.perturbation import Perturbation
 from agent_gym.core.policy import Decision, Policy
 from agent_gym.core.record import StepRecord
 from agent_gym.core.session import Change, Session, Snapshot
@@ -17,6 +18,7 @@ __all__ = [
     "Decision",
     "Ending",
     "Observation",
+    "Perturbation",
     "Policy",
     "Selection",
     "Session",

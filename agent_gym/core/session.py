@@ -1,7 +1,7 @@
 """The contract that a domain implements: one episode of one task."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -42,6 +42,7 @@ class Session(ABC):
         tools: What may be called, the closing tools left out (those belong to `AgentEnv`).
         rules: What the agent must keep to in this episode, in words; None for what the environment says.
         reasons: The reasons that ``refuse`` takes in it; None for the environment's.
+        conventions: How names, dates and numbers are written, where it is not as in the domain's tools; part of every observation.
         violation: Empty until a forbidden call took effect, then what was done. `AgentEnv` ends the episode at once.
         permit: Why a call is not permitted, or nothing; set by the gateway, which asks it before `call`. A Session whose tools carry
             other calls (`ToolSpec.carries`) asks it before each of those.
@@ -52,6 +53,7 @@ class Session(ABC):
     tools: Sequence[ToolSpec]
     rules: str | None = None
     reasons: Sequence[str] | None = None
+    conventions: Mapping[str, Any] | None = None
     violation: str = ""
     permit: Callable[[ToolSpec, ToolCall], str] = staticmethod(lambda spec, call: "")  # noqa: ARG005 - everything is
     meanwhile: int = 0

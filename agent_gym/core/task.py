@@ -2,11 +2,12 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
+from agent_gym.core.perturbation import Perturbation
 from agent_gym.errors import ConfigurationError, unknown
 
 __all__ = ["Selection", "Task", "TaskSet"]
@@ -80,6 +81,13 @@ class TaskSet(ABC):
         Raises:
             ConfigurationError: There is none.
         """
+
+    def perturbed(self, task: Task, perturbation: Perturbation) -> Task:
+        """One of these tasks in other words and with other things around it, as solvable as it was.
+
+        What is said here holds for every set: the goal is reworded. What a domain can put around a task, its set adds to the spec.
+        """
+        return replace(task, goal=perturbation.reworded(task.id, task.goal, task.spec))
 
     def clear_cache(self) -> None:  # noqa: B027 - a set may keep none
         """Forgets whatever is kept to be faster; the next task is made from nothing."""

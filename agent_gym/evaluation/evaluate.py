@@ -4,13 +4,15 @@ import tempfile
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import gymnasium
 
+from agent_gym.core.perturbation import Perturbation
 from agent_gym.core.policy import Policy
+from agent_gym.core.seeding import derive_seed
 from agent_gym.errors import ConfigurationError, InfrastructureError, SandboxUnavailable
 from agent_gym.evaluation.metrics import summarize
 from agent_gym.evaluation.schedule import episode_seed, keywords, schedule
@@ -18,7 +20,7 @@ from agent_gym.trajectories.store import Run, TrajectoryStore
 from agent_gym.trajectories.versions import versions
 from agent_gym.wrappers.record_trajectory import RecordTrajectory
 
-__all__ = ["DEFAULT_EPISODES", "evaluate"]
+__all__ = ["DEFAULT_EPISODES", "evaluate", "open_run"]
 
 DEFAULT_EPISODES = 200
 
@@ -43,6 +45,7 @@ def evaluate(
     env_kwargs: Mapping[str, Any] | None = None,
     store: str | Path | TrajectoryStore | Run | None = None,
     batch: int = 16,
+    perturbation: Perturbation | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> dict[str, Any]:
     """Measures a policy.
@@ -62,6 +65,7 @@ def evaluate(
         env_kwargs: Further keywords of the environment. ``families``, ``difficulty`` and ``task_ids`` narrow the draw too.
         store: Where the episodes are kept; a `Run` is joined. Without it they are forgotten once they have been measured.
         batch: Episodes played side by side.
+        perturbation: What is perturbed in every episode, each with a seed of its own that follows from this one's.
         progress: Called with the number of episodes done and of all, after each.
 
     Returns:
@@ -80,7 +84,7 @@ def evaluate(
     if tasks is None and episodes is None:
         episodes = DEFAULT_EPISODES
     with ExitStack() as stack:
-        run = _open(store, stack, policy, env_id, seed)
+        run = open_run(store, stack, policy, env_id, seed)
 
         def make() -> RecordTrajectory:
             source = "oracle" if policy.name == "oracle" else "policy"
@@ -92,7 +96,7 @@ def evaluate(
         first = make()
         task_ids = list(schedule(first.task_set, split, episodes, seed, tasks, given))
         envs = [first, *(make() for _ in range(min(batch, len(task_ids)) - 1))]
-        played = _play(policy, envs, task_ids, seed, progress)
+        played = _play(policy, envs, task_ids, seed, perturbation, progress)
         for env in envs:
             env.close()
         kept = TrajectoryStore(run.path)
@@ -110,7 +114,8 @@ def evaluate(
     }
 
 
-def _open(store: str | Path | TrajectoryStore | Run | None, stack: ExitStack, policy: Policy, env_id: str, seed: int) -> Run:
+def open_run(store: str | Path | TrajectoryStore | Run | None, stack: ExitStack, policy: Policy, env_id: str, seed: int) -> Run:
+    """A run in a store; that which is given, or one that is forgotten with the stack where nothing is."""
     if isinstance(store, Run):
         return store
     if store is None:
@@ -121,7 +126,12 @@ def _open(store: str | Path | TrajectoryStore | Run | None, stack: ExitStack, po
 
 
 def _play(
-    policy: Policy, envs: Sequence[RecordTrajectory], task_ids: Sequence[str], seed: int, progress: Callable[[int, int], None] | None
+    policy: Policy,
+    envs: Sequence[RecordTrajectory],
+    task_ids: Sequence[str],
+    seed: int,
+    perturbation: Perturbation | None,
+    progress: Callable[[int, int], None] | None,
 ) -> set[str]:
     """Plays every task, an environment each in turn; gives the ids under which the episodes are kept."""
     waiting = deque(enumerate(task_ids))
@@ -140,8 +150,11 @@ def _play(
         while waiting and free:
             number, task_id = waiting.popleft()
             env = free.popleft()
+            options: dict[str, Any] = {"task_id": task_id}
+            if perturbation is not None:
+                options["perturbation"] = replace(perturbation, seed=derive_seed(perturbation.seed, number)).to_dict()
             try:
-                observation, _ = env.reset(seed=episode_seed(seed, number), options={"task_id": task_id})
+                observation, _ = env.reset(seed=episode_seed(seed, number), options=options)
             except SandboxUnavailable:
                 raise  # no episode can start on this machine: that is no figure about a policy
             except InfrastructureError:

@@ -8,7 +8,7 @@ import numpy as np
 
 from agent_gym.core.seeding import derive
 
-__all__ = ["Interval", "bootstrap_macro", "wilson"]
+__all__ = ["Interval", "bootstrap_macro", "bootstrap_paired", "wilson"]
 
 
 class Interval(NamedTuple):
@@ -61,13 +61,40 @@ def bootstrap_macro(counts: Sequence[tuple[int, int]], *, seed: int = 0, resampl
     Raises:
         ValueError: An argument is out of its range.
     """
-    if not 0.0 < confidence < 1.0:
-        raise ValueError(f"confidence must be in (0, 1), got {confidence}")
-    if resamples < 2_000:
-        raise ValueError(f"resamples must be at least 2000, got {resamples}")
+    _check(confidence, resamples)
     if not counts or any(trials < 1 or not 0 <= successes <= trials for successes, trials in counts):
         raise ValueError(f"need groups with 0 <= successes <= trials and trials >= 1, got {list(counts)}")
     successes, trials = np.array(counts, dtype=np.int64).T
     drawn = derive("bootstrap_macro", seed).binomial(trials, successes / trials, size=(resamples, len(counts)))
     low, high = np.quantile((drawn / trials).mean(axis=1), [(1 - confidence) / 2, (1 + confidence) / 2])
     return Interval(float(low), float(high))
+
+
+def bootstrap_paired(differences: Sequence[float], *, seed: int = 0, resamples: int = 10_000, confidence: float = 0.95) -> Interval:
+    """The percentile interval of a mean difference, by a bootstrap over what was measured twice.
+
+    Source: B. Efron and R. Tibshirani, "An Introduction to the Bootstrap" (1993), ch. 13.
+
+    Args:
+        differences: One a task, at least one: of its mean under one condition and under the other.
+        seed: Equal seeds give equal intervals.
+        resamples: At least 2,000.
+        confidence: In (0, 1).
+
+    Raises:
+        ValueError: An argument is out of its range.
+    """
+    _check(confidence, resamples)
+    if not differences:
+        raise ValueError("need at least one difference")
+    values, counts = np.unique(np.array(differences, dtype=np.float64), return_counts=True)
+    drawn = derive("bootstrap_paired", seed).multinomial(len(differences), counts / len(differences), size=resamples)
+    low, high = np.quantile(drawn @ values / len(differences), [(1 - confidence) / 2, (1 + confidence) / 2])
+    return Interval(float(low), float(high))
+
+
+def _check(confidence: float, resamples: int) -> None:
+    if not 0.0 < confidence < 1.0:
+        raise ValueError(f"confidence must be in (0, 1), got {confidence}")
+    if resamples < 2_000:
+        raise ValueError(f"resamples must be at least 2000, got {resamples}")

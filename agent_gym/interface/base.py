@@ -89,11 +89,11 @@ class Interface(gymnasium.Env[Any, Any]):
 
     def oracle(self, observations: Sequence[Mapping[str, Any]]) -> ToolCall:
         """What a perfect agent would do next, given the rich observations since the reset."""
-        return self._inner.oracle(observations)
+        return self._inner.ask(observations)
 
     def careful_oracle(self, observations: Sequence[Mapping[str, Any]]) -> ToolCall:
         """The same for an agent whose tools can fail."""
-        return self._inner.careful_oracle(observations)
+        return self._inner.ask(observations, careful=True)
 
     @property
     def faulty(self) -> bool:

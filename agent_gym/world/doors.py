@@ -15,7 +15,7 @@ from agent_gym.world.operations import NotFound, OperationFailed, carry_out
 from agent_gym.world.schema import Base
 from agent_gym.world.world import World
 
-__all__ = ["WorldSession"]
+__all__ = ["WorldSession", "prepare"]
 
 
 class WorldSession(Session):
@@ -54,19 +54,9 @@ class WorldSession(Session):
 
     def _prepare(self) -> None:
         """Adds the task's own rows to the base; they belong to the start."""
-        world, spec = self._world, self._spec
-        with world.transaction():
-            for table, key, columns in spec["setup"]:
-                if key is None:
-                    world.insert(table, **columns)
-                elif columns is None:
-                    world.delete(table, key)
-                else:
-                    world.update(table, key, **columns)
-            while world.serial < spec["serial"]:  # ids that the task's own rows have
-                world.new_id("")
-            world.advance(spec["clock"] - world.clock)
-        world.settle()
+        with self._world.transaction():
+            prepare(self._world, self._spec)
+        self._world.settle()
 
     def _restore(self, snapshot: Snapshot) -> None:
         self._world.restore(snapshot["world"])
@@ -207,6 +197,20 @@ class WorldSession(Session):
     def close(self) -> None:
         """Frees the database."""
         self._world.close()
+
+
+def prepare(world: World, spec: Mapping[str, Any]) -> None:
+    """Adds a task's own rows to its base, inside the open transaction."""
+    for table, key, columns in spec["setup"]:
+        if key is None:
+            world.insert(table, **columns)
+        elif columns is None:
+            world.delete(table, key)
+        else:
+            world.update(table, key, **columns)
+    while world.serial < spec["serial"]:  # ids that the task's own rows have
+        world.new_id("")
+    world.advance(spec["clock"] - world.clock)
 
 
 def _told(status: str, answer: dict[str, Any]) -> ToolResult:

@@ -2,20 +2,29 @@
 
 import weakref
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from threading import Lock
 from typing import Any
 
-from agent_gym.core import Change, Session, Snapshot, Task, TaskSet, ToolSpec
+from agent_gym.core import Change, Perturbation, Session, Snapshot, Task, TaskSet, ToolSpec
 from agent_gym.core.seeding import derive, derive_seed
 from agent_gym.errors import ConfigurationError, unknown
 from agent_gym.world.counterpart import ASK
-from agent_gym.world.doors import WorldSession
+from agent_gym.world.crowd import crowd
+from agent_gym.world.doors import WorldSession, prepare
 from agent_gym.world.kind import WorldKind
 from agent_gym.world.schema import Base
 from agent_gym.world.world import World
 
 __all__ = ["WorldTaskSet"]
+
+_SYNONYMS = "synonyms"
+"""The split whose tasks are said in other verbs."""
+_MILD_CROWD, _STRONG_CROWD = 3, 8
+"""People who come with a perturbation of the state."""
+_CROWDS = 8
+"""Bases that they come from."""
 
 
 class WorldTaskSet(TaskSet):
@@ -74,12 +83,41 @@ class WorldTaskSet(TaskSet):
 
     def get(self, task_id: str) -> Task:
         """Makes the task of that id."""
+        return self._made(task_id)
+
+    def perturbed(self, task: Task, perturbation: Perturbation) -> Task:
+        """The task with its family's other verbs, if it has some and a strong perturbation of the wording asks for them, and in a crowd."""
+        kind, name, *_ = self._parse(task.id)
+        if perturbation.wording and perturbation.strong and kind.holds(kind.families[name], _SYNONYMS):
+            other = self._made(task.id, _SYNONYMS)
+            if replace(other, goal=task.goal, spec={**other.spec, "params": task.spec["params"]}) == task:  # else more than words differ
+                task = replace(task, goal=other.goal, spec=other.spec)
+        if perturbation.state:
+            task = replace(task, spec={**task.spec, **self._crowded(kind, task, perturbation)})
+        return super().perturbed(task, perturbation)
+
+    def _crowded(self, kind: WorldKind, task: Task, perturbation: Perturbation) -> dict[str, Any]:
+        """What a crowd changes in a task's spec."""
+        rng, (split, index) = perturbation.rng("state", task.id), task.spec["base"]
+        world = self._drafting_world(kind, split, index)
+        other = World(kind.schema, self._base(kind.name, "crowd", perturbation.seed % _CROWDS))
+        with world.transaction(trial=True):
+            prepare(world, task.spec)
+            own = len(world.written())
+            crowd(world, other, rng, _STRONG_CROWD if perturbation.strong else _MILD_CROWD, task.goal)
+            setup = [*task.spec["setup"], *map(_own_row, world.written()[own:])]
+            serial = world.serial
+        other.close()
+        return {"setup": setup, "serial": serial}
+
+    def _made(self, task_id: str, wording: str = "") -> Task:
+        """Makes the task of that id, in the wordings of another split if one is given."""
         kind, name, split, number = self._parse(task_id)
         family = kind.families[name]
         index = number % kind.bases[split]
         world = self._drafting_world(kind, split, index)
         with world.transaction(trial=True):
-            draft = family.draft(world, derive("task", task_id), split)
+            draft = family.draft(world, derive("task", task_id), wording or split)
             setup = [_own_row(change) for change in world.written() if change.before != change.after]
             serial, clock = world.serial, world.clock
         for event in draft.events:

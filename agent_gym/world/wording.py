@@ -60,7 +60,8 @@ class Phrasebook:
         return Written(" ".join(_PLACE.sub(lambda match: used[match[1]], text).split()), used)
 
     def read(self, goal: str) -> dict[str, str] | None:
-        """The values of the slots, or None if the goal fits no frame."""
+        """The values of the slots, or None if the goal fits no frame. Case does not matter outside of slots, nor does white space."""
+        goal = " ".join(goal.split())
         for pattern in self._patterns:
             if match := pattern.fullmatch(goal):
                 return {name.partition("__")[0]: value for name, value in match.groupdict().items() if value is not None}
@@ -74,7 +75,8 @@ class Phrasebook:
         for frame in (frame for frames in self.frames.values() for frame in frames):
             escaped = self._pattern(frame, "f").replace("<thing>", f"(?:{thing})")
             escaped = re.sub(r"<who>\\ ", lambda _: f"(?:(?:{who}) )?", escaped)
-            patterns.append(re.compile(re.sub(r"\\ <who>", lambda _: f"(?: (?:{who}))?", escaped)))
+            escaped = re.sub(r"\\ <who>", lambda _: f"(?: (?:{who}))?", escaped)
+            patterns.append(re.compile(escaped, re.IGNORECASE))
         return patterns
 
     def _all(self, part: str) -> list[str]:
@@ -87,7 +89,7 @@ class Phrasebook:
             pieces[index] = re.escape(pieces[index])
         for index in range(1, len(pieces), 2):
             name = pieces[index]
-            pieces[index] = f"<{name}>" if name in ("who", "thing") else f"(?P<{name}__{suffix}>{self.slots[name]})"
+            pieces[index] = f"<{name}>" if name in ("who", "thing") else f"(?P<{name}__{suffix}>(?-i:{self.slots[name]}))"
         return "".join(pieces)
 
 

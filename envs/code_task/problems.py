@@ -4,12 +4,14 @@ import gzip
 import importlib.util
 import zlib
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import orjson
 
+from agent_gym.core.perturbation import Perturbation
 from agent_gym.core.task import Task, TaskSet
 from agent_gym.errors import DatasetError, MissingExtra, unknown
 
@@ -113,6 +115,15 @@ class ProblemSet(TaskSet):
                 return tasks[task_id]
         raise unknown("task", task_id, [known for tasks in self._tasks.values() for known in tasks])
 
+    def perturbed(self, task: Task, perturbation: Perturbation) -> Task:
+        """The task in a workspace with the beginnings of other problems of its file, if the state is what is perturbed."""
+        if perturbation.state:
+            others = [other for other in self.ids(task.split, task.type) if other != task.id]
+            drawn = perturbation.rng("state", task.id).permutation(len(others))[: 6 if perturbation.strong else 2]
+            files = {f"draft_{number}.py": self.get(others[int(index)]).spec["prompt"] for number, index in enumerate(drawn, 1)}
+            task = replace(task, spec={**task.spec, "files": files})
+        return super().perturbed(task, perturbation)
+
     def clear_cache(self) -> None:
         """Reads the files anew."""
         _read_tasks.cache_clear()
@@ -122,7 +133,7 @@ class ProblemSet(TaskSet):
         """The canonical program for a goal; None if no task has that goal. For the privileged oracle alone."""
         for tasks in self._tasks.values():
             for task in tasks.values():
-                if task.goal == goal:
+                if task.spec["prompt"].strip() in goal:
                     return str(task.spec["prompt"] + task.spec["canonical_solution"])
         return None
 

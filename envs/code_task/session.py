@@ -65,7 +65,7 @@ TOOLS = (
 
 
 class CodeSession(Session):
-    """A workspace that starts with `SOLUTION_FILE`, holding the task's prompt.
+    """A workspace that starts with `SOLUTION_FILE`, holding the task's prompt, and with the ``files`` of its spec, if it has some.
 
     Args:
         task: A programming task.
@@ -83,6 +83,7 @@ class CodeSession(Session):
         self._task = task
         self._limits = limits
         self._start = {SOLUTION_FILE: task.spec["prompt"].encode()}
+        self._start |= {path: content.encode() for path, content in task.spec.get("files", {}).items()}
         self._ran = bool(snapshot and snapshot["ran"])
         files = {path: base64.b64decode(content) for path, content in snapshot["files"].items()} if snapshot else self._start
         self._sandbox = default_pool().acquire(files, owner=owner, limits=limits)

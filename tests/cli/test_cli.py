@@ -130,6 +130,7 @@ def test_bench_tools_gives_its_keys(tmp_path: Path) -> None:
         (["eval", "noop", TOOL, "--tasks", "retail/cancel/test/9999"], "unknown task id 'retail/cancel/test/9999'; 'test' has tasks 0 to"),
         (["eval", "noop", TOOL, "--set", "flavour"], "--set 'flavour': write KEY=JSON"),
         (["eval", "noop", TOOL, "--set", "flavour=1"], "flavour"),
+        (["eval", "noop", TOOL, "--perturb", "wording,colour"], "unknown kind of perturbation 'colour'; known: interface, state, wording"),
         (["bench", "luck"], "unknown benchmark 'luck'; known: gateway, "),
         (["check", "tasks", TOOL, "--all"], "it takes no id"),
         (["check", "tasks", "--card", "card.md"], "add --all"),
@@ -182,3 +183,13 @@ def test_eval_tells_what_the_tasks_take(tmp_path: Path) -> None:
     assert {"lookup", "policy"} <= set(result["by_capability"])
     assert all(part["success_rate"] == 1.0 and part["success_ci95"][1] == 1.0 for part in result["by_capability"].values())
     assert "capability" in run("eval", "oracle", TOOL, *library, cwd=tmp_path).stdout
+
+
+def test_eval_tells_what_perturbations_cost(tmp_path: Path) -> None:
+    perturbed = ["--perturb", "wording,interface, state", "--strength", "strong", "--episodes", "6", "--tasks", "cancel,look_up"]
+    result = figures("eval", "oracle", TOOL, *perturbed, cwd=tmp_path)
+    assert list(result["robustness"]) == ["wording", "interface", "state"]
+    assert all((part["ratio"], part["drop_ci95"]) == (1.0, [0.0, 0.0]) for part in result["robustness"].values())
+    told = run("eval", "oracle", TOOL, *perturbed, cwd=tmp_path).stdout
+    assert "the same tasks, perturbed (strong)" in told
+    assert "0.000 to 0.000" in told

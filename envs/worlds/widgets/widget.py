@@ -130,7 +130,7 @@ class Widget:
 
     @cached_property
     def _words(self) -> re.Pattern[str]:
-        return re.compile(re.sub(r"\\\{(\w+)\\\}", r"(?P<\1>.+?)", re.escape(self.goal)))
+        return re.compile(re.sub(r"\\\{(\w+)\\\}", r"(?P<\1>.+?)", re.escape(self.goal)), re.IGNORECASE)
 
     def family(self) -> Family:
         """The family of its tasks."""
