@@ -17,7 +17,7 @@ from agent_gym.core.action import ToolCall
 from agent_gym.core.canonical import plain
 from agent_gym.core.dialect import Dialect, ask_plainly
 from agent_gym.core.observation import Observation
-from agent_gym.core.perturbation import Perturbation
+from agent_gym.core.perturbation import Perturbation, exact_texts
 from agent_gym.core.record import StepRecord
 from agent_gym.core.seeding import derive, derive_seed
 from agent_gym.core.session import Session, Snapshot
@@ -453,7 +453,9 @@ class AgentEnv(gymnasium.Env[dict[str, Any], Any]):
             task = self.tasks.perturbed(task, perturbation)
         session = self.open(task, seed, None if state is None else state["session"])
         if perturbation is not None and perturbation.interface:
-            dialect = Dialect.drawn(perturbation, self._domain_tools)
+            space = self.observation_space
+            pictured = isinstance(space, Dict) and "image" in space.spaces  # a picture shows a page's own words
+            dialect = Dialect.drawn(perturbation, self._domain_tools, None if pictured else exact_texts(task.goal, task.spec))
             session, task = TranslatedSession(session, dialect), dialect.task(task)
         episode = Episode(task, session, self._terms, seed=seed, root_seed=root, number=self._number, options=options)
         try:

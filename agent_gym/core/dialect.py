@@ -3,6 +3,7 @@
 A `Dialect` stands between an episode and its `Session`, on either side of which nothing knows of it. What goes into calls keeps its
 form: an id, a day or a number that is read can be given back as it was read. An observation says by which conventions its results
 are written, in words and under ``conventions``, as a manual would; an oracle of ours is asked and heard through the same dialect.
+Of pages other words stand for some: what is read off a page is taken back so too.
 """
 
 import re
@@ -14,6 +15,7 @@ from typing import Any
 import orjson
 
 from agent_gym.core.action import ToolCall
+from agent_gym.core.observation import Observation
 from agent_gym.core.perturbation import Perturbation, plain_words
 from agent_gym.core.task import Task
 from agent_gym.core.tool import ToolResult, ToolSpec
@@ -35,6 +37,7 @@ _GROUPS, _AS_EVER = "12'345", "12345"
 _GROUPED = re.compile(r"-?\d{1,3}(?:'\d{3})*")
 _NAME = re.compile(r"[a-z]+(?:_[a-z]+)*")
 _WORD = re.compile(r"[A-Z][a-z]*|[a-z]+")
+_LETTERS = re.compile(r"[a-z]+")
 _PAIRS = {
     "id": "ref",
     "user": "customer",
@@ -65,17 +68,22 @@ _OTHER = {**_PAIRS, **{other: word for word, other in _PAIRS.items()}}
 """Each word for the other, so that no two names become one; none of them ends in the ``s`` of plurals."""
 _SHOWN = ("bid", "option")
 """The kinds of things that pages name, which are no results."""
+_AS_IS = frozenset({"bid", "role", "states", "actions", "url", "focused", "status"})
+"""What a page's snapshot says in terms of its own."""
+_PAGE_WORD = re.compile(r"(?<![\w/.@'-])[A-Za-z]+(?![\w/@'-])")
+"""A word of a page that is no part of an address or a longer name."""
 
 
 @dataclass(frozen=True)
 class Dialect:
-    """A way to write the names, dates and numbers of tools.
+    """A way to write the names, dates and numbers of tools, and the words of pages.
 
     Attributes:
         names: The style of names.
         other_words: Whether names have other words.
         dates: The last day of 2026 in the results' format.
         numbers: 12345 in the results' format.
+        words: The words of pages that others stand for.
         tools: The tools as they are, all that any session has.
     """
 
@@ -83,26 +91,36 @@ class Dialect:
     other_words: bool
     dates: str
     numbers: str
+    words: tuple[str, ...]
     tools: tuple[ToolSpec, ...]
 
     @classmethod
-    def drawn(cls, perturbation: Perturbation, tools: Sequence[ToolSpec]) -> "Dialect":
-        """The dialect of a perturbation. Where tools act on pages, which are no results, dates and numbers stay as they are."""
+    def drawn(cls, perturbation: Perturbation, tools: Sequence[ToolSpec], slots: Sequence[str] | None = None) -> "Dialect":
+        """The dialect of a perturbation.
+
+        Where tools act on pages, dates and numbers stay as they are, and the pages' words change instead, by half or all of them:
+        but for those in ``slots``, what a goal says exactly and a page has to say so too. Without ``slots`` none change.
+        """
         rng, strong = perturbation.rng("interface"), perturbation.strong
         style = _STYLES[int(rng.integers(len(_STYLES)))]
         if any(spec.carries for spec in tools):
-            return cls(style, strong, _ISO, _AS_EVER, tuple(tools))
-        return cls(style, strong, _OTHER_DATES[int(rng.integers(len(_OTHER_DATES)))], _GROUPS if strong else _AS_EVER, tuple(tools))
+            exact = {_stem(word)[0] for text in slots or () for word in _LETTERS.findall(text.lower())}
+            free = [word for word, other in _PAIRS.items() if slots is not None and exact.isdisjoint((word, other))]
+            chosen = sorted(int(at) for at in rng.permutation(len(free))[: len(free) if strong else len(free) // 2])
+            words = [word for at in chosen for word in (free[at], _PAIRS[free[at]])]
+            return cls(style, strong, _ISO, _AS_EVER, tuple(words), tuple(tools))
+        return cls(style, strong, _OTHER_DATES[int(rng.integers(len(_OTHER_DATES)))], _GROUPS if strong else _AS_EVER, (), tuple(tools))
 
     @classmethod
     def of(cls, conventions: Mapping[str, Any], tools: Sequence[ToolSpec]) -> "Dialect":
         """The dialect that an observation's conventions say."""
-        return cls(conventions["names"], conventions["other_words"], conventions["dates"], conventions["numbers"], tuple(tools))
+        known = conventions["names"], conventions["other_words"], conventions["dates"], conventions["numbers"]
+        return cls(*known, tuple(conventions["words"]), tuple(tools))
 
     @property
     def conventions(self) -> dict[str, Any]:
         """What an observation says of it."""
-        return {"names": self.names, "other_words": self.other_words, "dates": self.dates, "numbers": self.numbers}
+        return {key: value for key, value in vars(self).items() if key in ("names", "other_words", "dates", "numbers", "words")}
 
     # Names.
 
@@ -131,8 +149,10 @@ class Dialect:
 
     def task(self, task: Task) -> Task:
         """The task, what it asks for under the name that results have for it."""
+        if not task.asks:
+            return task
         paged = any(spec.carries for spec in self.tools)
-        return task if paged or not task.asks else replace(task, asks=self.name(task.asks))
+        return replace(task, asks=self.page(task.asks.replace("_", " ")).replace(" ", "_") if paged else self.name(task.asks))
 
     def spec(self, spec: ToolSpec) -> ToolSpec:
         """A tool in this dialect."""
@@ -142,7 +162,7 @@ class Dialect:
     def result(self, result: ToolResult) -> ToolResult:
         """A result in this dialect."""
         if result.structured is None:
-            return result
+            return replace(result, content=self.page(result.content))
         told = self.told(result.structured)
         return replace(result, structured=told, content=orjson.dumps(told).decode() if result.content else "")
 
@@ -163,7 +183,23 @@ class Dialect:
         schema, answer = self._parameters.get(call.name), call.arguments.get("answer")
         if schema is None and isinstance(answer, str) and not self._goes_back(asks):
             return ToolCall(call.name, {**call.arguments, "answer": _dated(answer, _ISO, self.dates)})
-        return call if schema is None else ToolCall(call.name, _renamed(schema, call.arguments, lambda name: (name, self.name(name))))
+        if schema is None:
+            return call
+        return ToolCall(call.name, _renamed(schema, self._on_page(call), lambda name: (name, self.name(name))))
+
+    def view(self, view: Observation) -> Observation:
+        """What is to be seen, in this dialect."""
+        return replace(view, text=self.page(view.text), data=self.page(view.data)) if self.words else view
+
+    def page(self, value: Any) -> Any:
+        """What a page says, in this dialect; from there the same leads back."""
+        if not self.words:
+            return value
+        if isinstance(value, str):
+            return _PAGE_WORD.sub(self._page_word, value)
+        if isinstance(value, Mapping):
+            return {key: part if key in _AS_IS else self.page(part) for key, part in value.items()}
+        return [self.page(part) for part in value] if isinstance(value, list | tuple) else value
 
     # What an agent says.
 
@@ -182,7 +218,10 @@ class Dialect:
     def call(self, call: ToolCall) -> ToolCall:
         """The call that is so in this dialect."""
         schema = self._parameters.get(call.name)
-        return call if schema is None else ToolCall(call.name, _renamed(schema, call.arguments, lambda name: (self.name(name), name)))
+        if schema is None:
+            return call
+        meant = ToolCall(call.name, _renamed(schema, call.arguments, lambda name: (self.name(name), name)))
+        return ToolCall(meant.name, self._on_page(meant))
 
     def closing(self, call: ToolCall) -> ToolCall:
         """A closing call; its answer is a value of a result, or several, as they were read."""
@@ -191,17 +230,35 @@ class Dialect:
             return call
         if self.numbers == _GROUPS:
             answer = re.sub(r"(?<=\d)'(?=\d{3}(?!\d))", "", answer)
+        answer = self.page(answer)
         return ToolCall(call.name, {**call.arguments, "answer": _DATES[self.dates].sub(partial(_written, _ISO), answer)})
 
     def observation(self, observation: Mapping[str, Any]) -> dict[str, Any]:
         """An observation as it would be without this dialect, its text left out."""
         data = {key: value for key, value in observation["data"].items() if key != "conventions"}
+        data["view"] = self.page(data["view"])
         if (last := data["last"]) is not None and last["tool"] in self._parameters:
             given = self.call(ToolCall(last["tool"], last["arguments"]))
             data["last"] = {**last, "arguments": dict(given.arguments), "result": self.heard(last["result"])}
         return {**observation, "data": data}
 
     # Inside.
+
+    def _page_word(self, found: re.Match[str]) -> str:
+        word = found[0]
+        stem, plural = _stem(word)
+        if stem.lower() not in self.words or stem not in (stem.lower(), stem.capitalize()):
+            return word
+        other = _OTHER[stem.lower()]
+        return (other if stem.islower() else other.capitalize()) + plural
+
+    def _on_page(self, call: ToolCall) -> dict[str, Any]:
+        """A call's arguments, as they are to be read if they were read off a page."""
+        return dict(self.page(call.arguments) if call.name in self._acts else call.arguments)
+
+    @cached_property
+    def _acts(self) -> frozenset[str]:
+        return frozenset(spec.name for spec in self.tools if spec.carries)
 
     @cached_property
     def _parameters(self) -> dict[str, Mapping[str, Any]]:

@@ -14,7 +14,7 @@ import numpy as np
 from agent_gym.core.seeding import derive
 from agent_gym.errors import ConfigurationError, unknown
 
-__all__ = ["KINDS", "STRENGTHS", "Perturbation", "plain_words"]
+__all__ = ["KINDS", "STRENGTHS", "Perturbation", "exact_texts", "plain_words"]
 
 KINDS = ("wording", "interface", "state")
 """What can be perturbed."""
@@ -98,7 +98,7 @@ class Perturbation:
 
     def reworded(self, task_id: str, goal: str, spec: Any) -> str:
         """A goal in other words, if that is what is perturbed; what its task's spec says too is left as it is."""
-        return _reworded(goal, _texts(spec), self.rng("wording", task_id), self.strong) if self.wording else goal
+        return _reworded(goal, exact_texts(goal, spec), self.rng("wording", task_id), self.strong) if self.wording else goal
 
 
 def plain_words(goal: str) -> str:
@@ -114,8 +114,12 @@ def _parted(text: str) -> tuple[str, str, str]:
     return (text, "", "") if found is None else (text[: found.start()], found[0], text[found.end() :])
 
 
-def _reworded(goal: str, facts: Iterable[str], rng: np.random.Generator, strong: bool) -> str:
-    exact = sorted({text for text in facts if len(text) > 1 and text in goal}, key=len, reverse=True)
+def exact_texts(goal: str, spec: Any) -> list[str]:
+    """What a goal says exactly as its task's spec does, the longest first."""
+    return sorted({text for text in _texts(spec) if len(text) > 1 and text in goal}, key=len, reverse=True)
+
+
+def _reworded(goal: str, exact: Iterable[str], rng: np.random.Generator, strong: bool) -> str:
     kept: list[str] = []
 
     def hide(found: re.Match[str]) -> str:

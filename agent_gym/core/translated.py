@@ -60,8 +60,8 @@ class TranslatedSession(Session):
         return self._inner.useless_questions
 
     def observe(self) -> Observation:
-        """What can be seen, as it is."""
-        return self._inner.observe()
+        """What can be seen, in the dialect."""
+        return self._dialect.view(self._inner.observe())
 
     def call(self, call: ToolCall, deadline: float, key: str = "") -> ToolResult:
         """Carries out the call that is meant, and tells of it in the dialect."""

@@ -27,6 +27,7 @@ TOOL = ToolSpec(
     },
     output_schema={"type": "object", "properties": {"order_id": {"type": "string"}, "total_cents": {"type": "integer"}}},
 )
+CLICK = ToolSpec(name="choose", description="Chooses.", carries=True, parameters={"type": "object", "properties": {"value": {}}})
 NAMES = st.from_regex(r"[a-z]{1,8}(_[a-z]{1,8}){0,3}", fullmatch=True)
 DATES = st.dates().map(str) | st.datetimes().map(lambda at: at.isoformat(" ", "minutes"))
 TEXTS = st.text(st.characters(categories=("Lu", "Ll", "Lo")), max_size=8) | st.sampled_from(["10115", "+49 171 2345", "W1234567", "Mo. 3"])
@@ -64,6 +65,23 @@ def test_calls_are_those_that_the_shown_schema_asks_for(perturbation: Perturbati
     assert set(shown.arguments) == set(spec.parameters["properties"]) >= set(spec.parameters["required"])
     assert shown.arguments[dialect.name("day")] == "2026-03-01"
     assert list(spec.parameters["properties"]) != [dialect.name(name) for name in TOOL.parameters["properties"]]
+
+
+@given(PERTURBED, st.text() | st.lists(st.sampled_from(["Order", "purchases", "orders/1", "ITEM", "Gift order", "a.item@x"])).map(" ".join))
+def test_the_words_of_pages_lead_back(perturbation: Perturbation, text: str) -> None:
+    dialect = Dialect.drawn(perturbation, [CLICK], ["Gift order"])
+    assert dialect.page(dialect.page(text)) == text
+    page = {"outline": "Gift order W1: see /order/item, Product: chair", "elements": [{"bid": "3", "role": "item", "name": "Products"}]}
+    shown = dialect.page(page)
+    assert shown["outline"].startswith("Gift order W1: see /order/item, ")
+    assert shown["elements"][0]["role"] == "item"
+    if perturbation.strong:
+        assert shown["outline"].endswith("Ware: chair")
+        assert shown["elements"][0]["name"] == "Wares"
+        spec = dialect.spec(CLICK)
+        chosen = ToolCall("choose", dict.fromkeys(spec.parameters["properties"], "Wares"))
+        assert dialect.call(chosen) == ToolCall("choose", {"value": "Products"})
+    assert Dialect.drawn(perturbation, [CLICK]).page(page) == page
 
 
 def test_what_goes_back_into_calls_keeps_its_form() -> None:

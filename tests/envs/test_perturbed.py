@@ -92,6 +92,20 @@ def test_only_the_shown_names_are_known() -> None:
     assert "Conventions: " in shown["text"]
 
 
+def test_pages_speak_in_other_words() -> None:
+    env = made(WEB)
+    plain, info = by_oracle(env, "retail/exchange/test/3", None)
+    other, perturbed = by_oracle(env, "retail/exchange/test/3", {"interface": True, "strength": "strong", "seed": 1})
+    assert info["ending"] == perturbed["ending"] == "success"
+    for before, after in zip(plain, other, strict=True):
+        one, two = before["data"]["view"], after["data"]["view"]
+        assert [(element["bid"], element["role"]) for element in one["elements"]] == [(e["bid"], e["role"]) for e in two["elements"]]
+        assert one["url"] == two["url"]
+    assert 'link "Orders"' in plain[0]["text"]
+    assert 'link "Purchases"' in other[0]["text"]
+    assert 'link "Orders"' not in other[0]["text"]
+
+
 def test_an_answer_is_taken_as_it_was_read() -> None:
     env, answers = made(TOOL), set()
     for number in range(8):
