@@ -141,7 +141,7 @@ class WorldSession(Session):
 
     def verdict(self, closing: ToolCall) -> Verdict:
         """Judges the live database; see `agent_gym.world.grading`."""
-        return judge(self._world, self._task, self._before, self.violation, closing)
+        return judge(self._world, self._task, self._before, self.milestones(), self.violation, closing)
 
     def milestones(self) -> dict[str, bool]:
         """The task's milestones in order, and whether each has been reached."""

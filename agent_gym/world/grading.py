@@ -11,9 +11,11 @@ A task's spec says, in JSON values:
 - ``look_first``: calls that must come before the first write, or before a refusal;
 - ``refusal``, ``hand_over``: the reason for which the task must be refused or handed over, or nothing;
 - ``answer``: what ``finish`` must say, or null; compared as the kind of value that the task asks for (`agent_gym.world.answers`);
-- ``milestones``: ``{"name", "call"}`` is reached by such a call, ``{"name", "goal": true}`` by the goal rows.
+- ``milestones``: ``{"name", "call"}`` is reached by such a call, ``{"name", "goal": true}`` by the goal rows. With ``"needed": true``
+  finishing is no success without it: so for what must be seen after the first write, which ``look_first`` cannot ask for.
 
-A pattern stands for calls that succeeded; with ``"status"`` for those that were answered so: ``forbidden``, ``not_found``, ``conflict``.
+A pattern stands for calls that succeeded; with ``"status"`` for those that were answered so: ``forbidden``, ``not_found``, ``conflict``;
+``"*"`` is then every tool. ``{"any_of": [pattern, …]}`` stands for the calls of any of them.
 
 A question to the counterpart counts as the call ``ask`` with its ``intent`` for an argument: ``{"tool": "ask", "arguments":
 {"intent": "confirm"}}``. It is noted only if there was an answer.
@@ -44,8 +46,10 @@ def same(one: Any, other: Any) -> bool:
 
 
 def fits(pattern: Pattern, call: ToolCall, *, writes: bool, status: str = "ok") -> bool:
-    """Whether a call that was answered so fits ``{"tool", "arguments"}``; arguments that the pattern does not name may be anything."""
-    if pattern["tool"] != call.name and not (pattern["tool"] == "*" and writes):
+    """Whether a call that was answered so fits a pattern; arguments that the pattern does not name may be anything."""
+    if "any_of" in pattern:
+        return any(fits(one, call, writes=writes, status=status) for one in pattern["any_of"])
+    if pattern["tool"] != call.name and not (pattern["tool"] == "*" and (writes or "status" in pattern)):
         return False
     if status != pattern["status"] if "status" in pattern else status in CALL_FAILED:
         return False
@@ -84,13 +88,21 @@ def _allows(rule: Pattern, change: Change) -> bool:
     return touched <= set(rule.get("columns", ()))
 
 
-def judge(world: World, task: Task, before: Sequence[tuple[ToolCall, str]], violation: str, closing: ToolCall) -> Verdict:
+def judge(
+    world: World,
+    task: Task,
+    before: Sequence[tuple[ToolCall, str]],
+    reached: Mapping[str, bool],
+    violation: str,
+    closing: ToolCall,
+) -> Verdict:
     """Judges a closed episode.
 
     Args:
         world: The world as it is now.
         task: The task.
         before: The calls before the first write, and how each was answered.
+        reached: The milestones by name, and whether each has been reached.
         violation: What forbidden call took effect, or nothing.
         closing: The closing call.
     """
@@ -110,11 +122,18 @@ def judge(world: World, task: Task, before: Sequence[tuple[ToolCall, str]], viol
         stray = stray_changes(changes, spec["allowed"])
         frame = Check("frame", not stray, f"outside the allowed changes: {stray[:3]}" if stray else "")
         acted = Check("acted", not reasons, f"should have been closed otherwise: {reasons}" if reasons else "")
-        checks = (clean, *_goal_checks(world, task, closing), frame, acted, looked)
+        checks = (clean, *_goal_checks(world, task, closing), frame, acted, looked, *_milestones(spec["milestones"], reached))
         missed = Ending.FAILURE
     if violation:
         return Verdict(Ending.VIOLATION, checks)
     return Verdict(Ending.SUCCESS if all(check.passed for check in checks) else missed, checks)
+
+
+def _milestones(milestones: Sequence[Pattern], reached: Mapping[str, bool]) -> list[Check]:
+    """Whether those that are needed have been reached; nothing where none is."""
+    needed = [milestone["name"] for milestone in milestones if milestone.get("needed", False)]
+    missing = [name for name in needed if not reached[name]]
+    return [Check("milestones", not missing, f"not reached: {missing}" if missing else "")] if needed else []
 
 
 def _goal_checks(world: World, task: Task, closing: ToolCall) -> list[Check]:

@@ -52,7 +52,7 @@ def secrets(spec: Mapping[str, Any]) -> list[str]:
     rows = [[rule["where"], rule.get("values", {})] for rule in (*spec["goal"], *spec["allowed"])]
     patterns = [*spec["forbidden"], *spec["look_first"], *(stone["call"] for stone in spec["milestones"] if "call" in stone)]
     events = [event["arguments"] for event in spec["events"]]
-    arguments = [pattern["arguments"] for pattern in patterns]
+    arguments = [one["arguments"] for pattern in patterns for one in pattern.get("any_of", [pattern])]
     return sorted(set(values([rows, arguments, events, spec["answer"], *spec["answers"].values()])))
 
 

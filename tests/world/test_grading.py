@@ -33,6 +33,24 @@ def test_a_star_stands_for_calls_that_write() -> None:
     assert not fits({"tool": "read", "arguments": {"n": 1}}, ToolCall("read", {"n": True}), writes=False)
 
 
+def test_a_star_with_a_status_stands_for_every_call_that_was_answered_so() -> None:
+    pattern = {"tool": "*", "arguments": {"user_id": "U1"}, "status": "forbidden"}
+    call = ToolCall("list_orders", {"user_id": "U1"})
+    assert fits(pattern, call, writes=False, status="forbidden")
+    assert fits(pattern, ToolCall("close_account", {"user_id": "U1"}), writes=True, status="forbidden")
+    assert not fits(pattern, call, writes=False)
+    assert not fits(pattern, call, writes=False, status="not_found")
+    assert not fits(pattern, ToolCall("list_orders", {"user_id": "U2"}), writes=False, status="forbidden")
+
+
+def test_any_of_several_patterns() -> None:
+    pattern = {"any_of": [{"tool": "read", "arguments": {"n": 1}}, {"tool": "*", "arguments": {}, "status": "conflict"}]}
+    assert fits(pattern, ToolCall("read", {"n": 1}), writes=False)
+    assert fits(pattern, ToolCall("cancel", {}), writes=True, status="conflict")
+    assert not fits(pattern, ToolCall("read", {"n": 2}), writes=False)
+    assert not fits({"any_of": []}, ToolCall("read", {"n": 1}), writes=False)
+
+
 def test_every_change_must_be_allowed_by_row_and_column() -> None:
     row = {"order_id": "W1", "status": "open", "city": "Lyon"}
     changed = Change("orders", "W1", row, {**row, "status": "done"})

@@ -108,6 +108,29 @@ def test_a_task_that_asks_is_solved_by_the_answer() -> None:
     assert ending(shelf(), ToolCall("finish")) is Ending.FAILURE
 
 
+def test_one_of_several_looks_is_enough() -> None:
+    kind = shelf(**GOAL, look_first=[{"any_of": [READ.to_dict() | {"tool": "get_job"}, {"tool": "get_person", "arguments": {}}]}])
+    finish = ToolCall("finish")
+    assert ending(kind, READ, CANCEL, finish) is Ending.SUCCESS
+    assert ending(kind, ToolCall("get_person", {"person_id": ANA}), CANCEL, finish) is Ending.SUCCESS
+    assert ending(kind, CANCEL, finish) is Ending.FAILURE
+
+
+def test_a_needed_milestone_must_be_reached_before_the_finish() -> None:
+    seen = {"name": "seen", "call": {"tool": "get_job", "arguments": {"job_id": "J1"}}}
+    done = {"name": "done", "goal": True, "needed": True}
+    finish = ToolCall("finish")
+    assert ending(shelf(**GOAL, milestones=[seen]), CANCEL, finish) is Ending.SUCCESS
+    kind = shelf(**GOAL, milestones=[{**seen, "needed": True}, done])
+    assert ending(kind, CANCEL, finish) is Ending.FAILURE
+    assert ending(kind, CANCEL, READ, finish) is Ending.SUCCESS  # unlike a look first, it may come later
+    assert ending(kind, READ, CANCEL, finish) is Ending.SUCCESS
+    with opened(kind) as session:
+        session.call(CANCEL, math.inf)
+        check = next(check for check in session.verdict(finish).checks if check.name == "milestones")
+    assert (check.passed, check.detail) == (False, "not reached: ['seen']")
+
+
 def test_a_task_is_handed_over_for_the_right_reason_after_the_right_look() -> None:
     kind = shelf(hand_over="missing_information", look_first=[CONFIRMED], answers=REPLIES)
     hand_over, other = (ToolCall("hand_over", {"reason": reason}) for reason in ("missing_information", "beyond_the_tools"))
