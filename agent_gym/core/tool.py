@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import orjson
 
@@ -34,6 +34,7 @@ STATUSES = (
 CALL_FAILED = frozenset(STATUSES) - {"ok", "empty", "degraded"}
 """The statuses that count as a failed call."""
 
+_MESSAGE_CHARS = 300
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _HINTS = {"title", "readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"}
 
@@ -126,6 +127,12 @@ class ToolResult:
     def __post_init__(self) -> None:
         if self.status not in STATUSES:
             raise ValueError(f"status {self.status!r} is none of {STATUSES}")
+
+    @classmethod
+    def raised(cls, call: str, error: BaseException) -> Self:
+        """The result of a call that raised: the exception's name and the start of its message."""
+        content = f"{call} failed: {type(error).__name__}: {error}"[:_MESSAGE_CHARS]
+        return cls(status="error", content=content.encode(errors="backslashreplace").decode())
 
     @property
     def failed(self) -> bool:

@@ -246,8 +246,7 @@ class Gateway:
             content = f"{call.name} did not answer within {timeout_s:g} s"
             return ToolResult(status="timeout" if spec.read_only else "outcome_unknown", content=content), ""
         except (Exception, SystemExit) as error:  # noqa: BLE001 - a tool may raise anything; it is told to the agent and logged in full
-            content = f"{call.name} failed: {type(error).__name__}: {error}"[:_MESSAGE_CHARS]
-            return ToolResult(status="error", content=content.encode(errors="backslashreplace").decode()), traceback.format_exc()
+            return ToolResult.raised(call.name, error), traceback.format_exc()
 
 
 def check_tools(tools: Sequence[ToolSpec]) -> None:

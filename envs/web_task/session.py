@@ -11,6 +11,7 @@ from agent_gym.browser import InProcessPage, Page, PageError, PageSnapshot
 from agent_gym.browser.lines import escaped
 from agent_gym.core import Observation, Snapshot, Task, ToolCall, ToolResult, ToolSpec, Verdict
 from agent_gym.envs.web_task.tools import DEEDS, REPORT_INFEASIBLE, SEND_MESSAGE
+from agent_gym.errors import InfrastructureError
 from agent_gym.world import Base, WorldKind, WorldSession
 from agent_gym.world.counterpart import ASK
 
@@ -68,12 +69,20 @@ class WebSession(WorldSession):
         self._page = _open(engine, site.application(self._operate), site.ORIGIN, task, getattr(site, "FILES", {}))
 
     def _operate(self, name: str, arguments: Mapping[str, Any]) -> ToolResult:
-        """What the pages call: an operation of the world, permitted as the gateway permits it, noted as the tool door notes it."""
+        """What the pages call: an operation of the world, permitted as the gateway permits it, noted as the tool door notes it.
+
+        One that raises has failed, as it would have through the tool door: that is no failure of the site.
+        """
         call = ToolCall(name, dict(arguments))
         if why := self.permit(self._kind.operations[name].spec, call):
             self._denied = why
             return ToolResult(status="forbidden", content=why)
-        result = super().call(call, self._deadline)
+        try:
+            result = super().call(call, self._deadline)
+        except InfrastructureError:
+            raise
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - an operation may raise anything; the page tells it
+            return ToolResult.raised(name, error)
         self._late |= result.status == "timeout"
         self._done |= not result.failed and not self._kind.operations[name].spec.read_only
         return result

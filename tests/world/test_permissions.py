@@ -1,5 +1,6 @@
 """Levels and identities in a world, through both doors: what the boundary keeps off, and what tasks make of it."""
 
+import dataclasses
 import gc
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -12,7 +13,7 @@ from agent_gym.envs.tool_task import ToolTask
 from agent_gym.envs.web_task import WebTask
 from agent_gym.envs.worlds import WORLDS
 from agent_gym.gateway import issue_token
-from agent_gym.world import WorldKind
+from agent_gym.world import World, WorldKind
 from tests.world import shelf as module
 from tests.world.shelf import ANA, BEN, shelf
 
@@ -142,3 +143,19 @@ def test_pages_of_a_level_can_be_read_and_their_forms_change_nothing(make: Make)
     _, reward, *_, info = press(env, "Cancel it")
     assert (info["status"], reward) == ("forbidden", -0.1)
     assert env.session.changes() == []
+
+
+@pytest.mark.parametrize("door", [ToolTask, WebTask])
+def test_an_operation_that_raises_is_an_error_through_both_doors_and_play_goes_on(make: Make, door: type[ToolTask | WebTask]) -> None:
+    def fails(world: World, job_id: str) -> dict[str, Any]:
+        world.update("jobs", job_id, price_cents=1)
+        raise OverflowError("date value out of range \ud800" + "." * 999)
+
+    kind = shelf()
+    broken = dataclasses.replace(kind.operations["get_job"], run=fails)
+    env = make(door, dataclasses.replace(kind, operations={**kind.operations, "get_job": broken}))
+    observation, reward, terminated, truncated, info = env.step(MINE[0] if door is ToolTask else ToolCall("goto", {"url": "/J1"}))
+    assert "get_job failed: OverflowError: date value out of range" in observation["text"]
+    assert (reward, terminated, truncated, info["reward_valid"]) == (0.0, False, False, True)
+    assert env.session.changes() == []
+    assert env.step(MINE[3] if door is ToolTask else ToolCall("goto", {"url": "/"}))[4]["status"] == "ok"
