@@ -279,6 +279,32 @@ def test_days_and_hours_that_no_clock_shows_are_refused(world: World) -> None:
     assert call(world, "list_events", person_id=boston, day="2028-13-01").status == "conflict"
 
 
+@pytest.mark.parametrize("day", ["9999-12-31", "9999-12-30", "2101-01-01", "1999-12-31", "0001-01-01", "0000-00-00"])
+def test_calendars_end(world: World, day: str) -> None:
+    london, berlin = people(world, "London", "Berlin")
+    weekly = one(world, "SELECT event_id, occurrence_id FROM events JOIN occurrences USING (event_id) WHERE repeats = 'weekly'")
+    pair = {"person_id": london, "colleague_id": berlin}
+    for result in (
+        call(world, "list_events", person_id=london, day=day),
+        call(world, "find_free_time", **pair, day=day),
+        call(world, "create_event", **pair, starts=f"{day} 23:59", title="late"),
+        call(world, "move_occurrence", occurrence_id=weekly["occurrence_id"], starts=f"{day} 23:59"),
+        call(world, "move_series", event_id=weekly["event_id"], starts=f"{day} 10:00"),
+    ):
+        assert (result.status, result.content) == ("conflict", f"there is no day {day}")
+    assert world.changes() == []
+
+
+def test_the_last_day_is_one_and_a_series_does_not_go_beyond_it(world: World) -> None:
+    london, berlin = people(world, "London", "Berlin")
+    weekly = one(world, "SELECT event_id FROM events WHERE repeats = 'weekly'")
+    booking = {"person_id": london, "colleague_id": berlin, "starts": "2100-12-31 10:00", "title": "late"}
+    assert call(world, "create_event", **booking).status == "ok"
+    assert len(call(world, "list_events", person_id=london, day="2100-12-31").structured["events"]) == 1
+    assert call(world, "move_series", **weekly, starts="2100-12-31 11:00").status == "conflict"
+    check_invariants(world)
+
+
 def test_hours_are_free_by_the_clocks_of_both(world: World) -> None:
     london, pune = people(world, "London", "Pune")
     for hour in free_hours(world, london, pune, "2028-03-29"):

@@ -1,6 +1,6 @@
 """Wall clocks and the virtual one: times of people in their zones, as ``2028-02-29 14:00``, and seconds of UTC."""
 
-from datetime import date, datetime, timedelta
+from datetime import date, datetime, time, timedelta
 from functools import lru_cache
 from zoneinfo import ZoneInfo
 
@@ -11,6 +11,8 @@ START = 1_834_729_200
 """Monday, 21 February 2028, 07:00 UTC: when every episode begins. A leap day and two changes of the clocks are to come."""
 
 _FORMAT = "%Y-%m-%d %H:%M"
+_YEARS = range(2000, 2101)
+"""The years that calendars have."""
 
 
 @lru_cache(maxsize=64)
@@ -29,9 +31,9 @@ def to_utc(text: str, zone: str) -> int:
     """The time at which the clocks of a zone show this; the first, where they show it twice.
 
     Raises:
-        ValueError: They never do: there is no such day or hour, or the clocks skip it.
+        ValueError: They never do: there is no such day or hour, no calendar has that year, or the clocks skip it.
     """
-    at = int(datetime.strptime(text, _FORMAT).replace(tzinfo=_zone(zone)).timestamp())
+    at = _time(datetime.strptime(text, _FORMAT), zone)
     if wall(at, zone) != text:
         raise ValueError(f"the clocks of {zone} never show {text}")
     return at
@@ -41,10 +43,11 @@ def day_bounds(day: str, zone: str) -> tuple[int, int]:
     """When a day of a zone begins and ends: 23, 24 or 25 hours.
 
     Raises:
-        ValueError: There is no such day.
+        ValueError: There is no such day, or no calendar has that year.
     """
-    first = date.fromisoformat(day)
-    return to_utc(f"{first} 00:00", zone), to_utc(f"{first + timedelta(days=1)} 00:00", zone)
+    first = datetime.combine(date.fromisoformat(day), time())
+    start = _time(first, zone)
+    return start, int((first + timedelta(days=1)).replace(tzinfo=_zone(zone)).timestamp())
 
 
 def wall_gap(before: int, after: int, zone: str) -> timedelta:
@@ -56,8 +59,17 @@ def shifted(at: int, zone: str, by: timedelta) -> int:
     """The time at which the clocks of a zone have moved on by so much.
 
     The wall clock is what counts: a meeting at ten stays at ten when the clocks change. What they skip is an hour later.
+
+    Raises:
+        ValueError: No calendar has the year that they would show.
     """
-    return int((_hands(at, zone) + by).replace(tzinfo=_zone(zone)).timestamp())
+    return _time(_hands(at, zone) + by, zone)
+
+
+def _time(hands: datetime, zone: str) -> int:
+    if hands.year not in _YEARS:
+        raise ValueError(f"no calendar has the year {hands.year}")
+    return int(hands.replace(tzinfo=_zone(zone)).timestamp())
 
 
 def _hands(at: int, zone: str) -> datetime:

@@ -137,7 +137,10 @@ def move_series(world: World, event_id: str, starts: str) -> Record:
     gap = wall_gap(dates[0]["starts_at"], _future(world, starts, zone), zone)
     if not gap:
         raise Conflict(f"meeting {event_id} is at {starts} already")
-    times = [shifted(date["starts_at"], zone, gap) for date in dates]
+    try:
+        first, *times = (shifted(at, zone, gap) for at in (event["starts_at"], *(date["starts_at"] for date in dates)))
+    except ValueError as error:
+        raise Conflict(f"there is no day that far away to which meeting {event_id} could move") from error
     accepted = accepted_by(world, event_id)
     taken = bookings(world, [one["person_id"] for one in accepted], event["room_id"])
     taken = [one for one in taken if one.event_id != event_id]
@@ -148,7 +151,7 @@ def move_series(world: World, event_id: str, starts: str) -> Record:
             world.update("attendees", one["attendee_id"], answer="declined")
     for date, at in zip(dates, times, strict=True):
         world.update("occurrences", date["occurrence_id"], starts_at=at)
-    world.update("events", event_id, starts_at=shifted(event["starts_at"], zone, gap))
+    world.update("events", event_id, starts_at=first)
     done(world, "move_series", event_id)
     return {"event_id": event_id, "dates": [wall(at, zone) for at in times], "attendees": _attendees(world, event_id)}
 
@@ -211,6 +214,7 @@ def _bounds(day: str, zone: str) -> tuple[int, int]:
 
 
 def _future(world: World, starts: str, zone: str) -> int:
+    _bounds(starts[:10], zone)
     try:
         at = to_utc(starts, zone)
     except ValueError as error:
