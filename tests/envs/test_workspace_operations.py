@@ -3,6 +3,7 @@
 import itertools
 import json
 import math
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import jsonschema_rs
@@ -16,6 +17,7 @@ from agent_gym.envs.worlds.retail import RETAIL
 from agent_gym.envs.worlds.workspace import SCHEMA, WORKSPACE, build
 from agent_gym.envs.worlds.workspace.catalogue import TOPICS
 from agent_gym.envs.worlds.workspace.clock import to_utc, wall
+from agent_gym.envs.worlds.workspace.operations.calendar import bookings
 from agent_gym.world import World, carry_out
 
 BASE = build(11)
@@ -333,6 +335,33 @@ def test_who_accepts_is_taken(world: World) -> None:
     check_invariants(world)
 
 
+def test_a_meeting_that_has_begun_takes_people_and_rooms_until_it_is_over(world: World) -> None:
+    ids = [row["person_id"] for row in world.query("SELECT person_id FROM people ORDER BY person_id")]
+    rooms = [row["room_id"] for row in world.query("SELECT room_id FROM rooms WHERE seats > 1 ORDER BY seats LIMIT 2")]
+    zones = {row["person_id"]: row["time_zone"] for row in world.query("SELECT person_id, time_zone FROM people")}
+    now = world.clock
+    idle = [one for one in ids if not any(taken.start < now + 3_600 for taken in bookings(world, [one]))]
+    first, second, guest = idle[:3]
+    begun = []
+    for who, at in ((first, now), (second, now + 900)):
+        booking = {"person_id": who, "colleague_id": guest, "starts": wall(at, zones[who]), "title": "soon"}
+        begun.append({"event_id": call(world, "create_event", **booking).structured["event_id"]})
+    with world.transaction():
+        world.advance(1_000)
+    accepting = {"person_id": guest, "answer": "accepted"}
+    assert call(world, "answer_invitation", **begun[0], **accepting).status == "ok"
+    assert call(world, "answer_invitation", **begun[1], **accepting).status == "conflict"
+    assert call(world, "book_room", **begun[0], room_id=rooms[0]).status == "ok"
+    assert rooms[0] not in {room["room_id"] for room in call(world, "find_rooms", **begun[1]).structured["rooms"]}
+    assert call(world, "book_room", **begun[1], room_id=rooms[0]).status == "conflict"
+    assert call(world, "book_room", **begun[1], room_id=rooms[1]).status == "ok"
+    check_invariants(world)
+    with world.transaction():
+        world.advance(1_800 - (world.clock - now))
+    assert call(world, "get_event", **begun[0]).structured["dates"] == []
+    assert len(call(world, "get_event", **begun[1]).structured["dates"]) == 1
+
+
 def local(starts: str) -> str:
     """A London time of February as it is in Pune, five and a half hours later."""
     minutes = int(starts[11:13]) * 60 + int(starts[14:]) + 330
@@ -445,12 +474,12 @@ OPERATIONS = [
 ]
 
 
-def arguments_of(tool: str, seed: int) -> dict[str, Any]:
-    """Arguments that fit the schema; most name something that exists."""
+def arguments_of(tool: str, seed: int, among: Mapping[str, Sequence[str]] | None = None) -> dict[str, Any]:
+    """Arguments that fit the schema, among these if given; most name something that exists."""
     rng = derive("arguments", seed)
     arguments = {}
     for name, schema in WORKSPACE.operations[tool].spec.parameters.get("properties", {}).items():
-        choices = schema.get("enum") or FREE.get(name) or [*KEYS[name], KEYS[name][0][:2] + "9999999"]
+        choices = (among or {}).get(name) or schema.get("enum") or FREE.get(name) or [*KEYS[name], KEYS[name][0][:2] + "9999999"]
         arguments[name] = choices[int(rng.integers(len(choices)))]
     return arguments
 
@@ -482,6 +511,25 @@ def test_whatever_is_called_what_must_hold_holds(plan: list[tuple[str, int]], st
             call(one_world, tool, **arguments_of(tool, seed))
         assert one_world.digest() == end
         one_world.close()
+
+
+NOW = ("create_event", "create_event", "answer_invitation", "answer_invitation", "book_room", "move_occurrence", "move_series")
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(st.tuples(st.sampled_from(NOW), st.integers(0, 9_999)), min_size=20, max_size=20))
+def test_meetings_that_are_about_to_begin_or_have_begun_double_nothing(plan: list[tuple[str, int]]) -> None:
+    world = World(SCHEMA, BASE)
+    keys = ("person_id FROM people WHERE city = 'London' LIMIT 3", "room_id FROM rooms ORDER BY seats LIMIT 2")
+    person_ids, room_ids = ([next(iter(row.values())) for row in world.query(f"SELECT {key}")] for key in keys)
+    starts = [wall(world.clock + 60 * minutes, "Europe/London") for minutes in (2, 4, 7, 11)]
+    among = {"person_id": person_ids, "colleague_id": person_ids, "room_id": room_ids, "starts": starts, "answer": ["accepted"]}
+    for tool, seed in plan:
+        new = world.query("SELECT event_id, occurrence_id FROM events JOIN occurrences USING (event_id) WHERE title IN ('a', 'b')")
+        mine = {key: [row[key] for row in new] for key in ("event_id", "occurrence_id")}
+        call(world, tool, **arguments_of(tool, seed, {**among, **mine, "title": ["a", "b"]}))
+    check_invariants(world)
+    world.close()
 
 
 def test_every_tool_says_what_it_takes_gives_and_does() -> None:

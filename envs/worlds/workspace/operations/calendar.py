@@ -235,7 +235,10 @@ def _weekday(day: str) -> int:
 
 def to_come(world: World, event_id: str) -> list[Record]:
     """The dates of a meeting that are on and not over, in order."""
-    sql = "SELECT * FROM occurrences WHERE event_id = ? AND state = 'on' AND starts_at >= ? ORDER BY starts_at"
+    sql = (
+        "SELECT occurrences.* FROM occurrences JOIN events USING (event_id) WHERE event_id = ? AND occurrences.state = 'on'"
+        " AND occurrences.starts_at + 60 * minutes > ? ORDER BY occurrences.starts_at"
+    )
     return world.query(sql, (event_id, world.clock))
 
 
@@ -249,9 +252,10 @@ def _upcoming(world: World, event_id: str) -> list[Record]:
 def _date(world: World, occurrence_id: str) -> tuple[Record, Record]:
     """A date that can be changed, and its meeting."""
     date = world.get("occurrences", occurrence_id)
-    if date["state"] != "on" or date["starts_at"] < world.clock:
+    event = world.get("events", date["event_id"])
+    if date["state"] != "on" or date["starts_at"] + 60 * event["minutes"] <= world.clock:
         raise Conflict(f"date {occurrence_id} is over or cancelled")
-    return date, world.get("events", date["event_id"])
+    return date, event
 
 
 def accepted_by(world: World, event_id: str) -> list[Record]:
