@@ -23,6 +23,7 @@ WRAPPERS: dict[str, tuple[str, dict[str, Any]]] = {
     "context_budget": ("ContextBudget", {}),
     "restrict_actions": ("RestrictActions", {"level": "level3"}),
     "loop_guard": ("LoopGuard", {}),
+    "perturb_tasks": ("PerturbTasks", {"share": 0}),
 }
 """The wrappers that do no input or output, by the names of their keys, with what they are made with."""
 

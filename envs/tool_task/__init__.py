@@ -24,7 +24,8 @@ class ToolTask(AgentEnv):
     ## Observation
     ``text`` says it all in words. ``data`` has ``goal``, ``rules``, ``step``, ``max_steps``, ``last`` (``tool``, ``arguments``,
     ``status`` and ``result`` of the last call, or None) and an empty ``view``; where an answer is wanted also ``asks``, its kind
-    (``total_cents``: in cents, or as ``$19.90``). The rules are those of the task's world.
+    (``total_cents``: in cents, or as ``$19.90``). The rules are those of the task's world. Where the interface is perturbed,
+    ``conventions`` say how names, dates and numbers are written.
 
     ## Actions
     | tool (retail) | arguments | |

@@ -9,6 +9,7 @@ import pytest
 import agent_gym
 from agent_gym.errors import ConfigurationError
 from agent_gym.factory import make
+from agent_gym.testing import CHECKS, Maker
 from agent_gym.trajectories import TrajectoryStore
 from agent_gym.wrappers import RecordTrajectory
 
@@ -93,6 +94,15 @@ def test_it_survives_a_spec_and_vector_environments() -> None:
     observations, _ = vector.reset(seed=1)
     assert observations["action_mask"].any(axis=1).all()
     vector.close()
+
+
+@pytest.mark.parametrize("env_id", ["AgentBase/ToolTask-v0", "AgentBase/WebTask-v0", "AgentBase/CodeTask-v0"])
+@pytest.mark.parametrize("check", ["determinism", "state", "pickle"])
+def test_it_holds_the_conformance_suite(env_id: str, check: str, request: pytest.FixtureRequest) -> None:
+    if "CodeTask" in env_id:
+        request.getfixturevalue("needs_sandbox")
+    arguments = {"share": 0.5, "kinds": ["wording", "interface", "state"], "strength": "strong"}
+    CHECKS[check](Maker(f"agent_gym:{env_id}", {"rich_wrappers": [["agent_gym.wrappers:PerturbTasks", arguments]]}))
 
 
 @pytest.mark.parametrize(
