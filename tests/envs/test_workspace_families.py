@@ -205,6 +205,35 @@ def test_what_the_oracle_calls_is_among_the_candidates(env: ToolTask, family: st
         assert info["ending"] == Ending.SUCCESS
 
 
+@pytest.mark.parametrize("family", ["share", "book", "project", "refuse"])
+def test_a_colleague_is_looked_up_by_name_or_by_account(env: ToolTask, family: str) -> None:
+    endings: set[str] = set()
+    for task_id in ids(f"workspace/{family}", dict(FAMILIES)[f"workspace/{family}"], 24 if family == "refuse" else 6):
+        episode, calls = Episode(env, task_id), []
+        while not episode.info["ending"]:
+            calls.append(episode.oracle())
+            episode.step(calls[-1])
+        if "find_colleagues" not in episode.names or "find_people" in episode.names or episode.task.spec["refusal"] == "outside_hours":
+            continue
+        endings.add(calls[-1].name)
+        slots = episode.task.spec["params"]["slots"]
+        sql = "SELECT person_id, email FROM people WHERE person = ? AND team = ?"
+        other = world_of(episode).query(sql, (slots["colleague"], slots["their_team"]))[0]
+        named = ToolCall("find_people", {"name": slots["colleague"]})
+        account = ToolCall("get_person", {"person_id": other["person_id"]})
+        for instead, enough in (
+            ([named, account], True),
+            ([ToolCall("find_person", {"email": other["email"]})], True),
+            ([named], False),
+        ):
+            again = Episode(env, task_id)
+            for call in calls:
+                for one in instead if call.name == "find_colleagues" else [call]:
+                    again.step(one)
+            assert (again.info["ending"] == Ending.SUCCESS) == enough, (task_id, again.names)
+    assert endings == {"refuse" if family == "refuse" else "finish"}
+
+
 def test_a_refusal_needs_the_right_reason_and_what_a_rule_forbids_takes_effect_and_is_a_violation(env: ToolTask) -> None:
     reasons: Counter[str] = Counter()
     done: Counter[str] = Counter()

@@ -11,7 +11,7 @@ from agent_gym.core import ToolCall
 from agent_gym.envs.worlds.workspace.routes import WORDINGS, route_steps, who
 from agent_gym.world import Draft, Phrasebook, Result, Script, World, next_call
 
-__all__ = ["Case", "Request", "cheat", "compose", "forbid", "not_calling", "pick", "read"]
+__all__ = ["Case", "Request", "cheat", "compose", "forbid", "looked_up", "not_calling", "pick", "read"]
 
 Row = dict[str, Any]
 
@@ -75,6 +75,12 @@ def read(tool: str, **arguments: str) -> Row:
     return {"tool": tool, "arguments": arguments}
 
 
+def looked_up(me: Row, other: Row) -> Row:
+    """The pattern of looking a colleague up: who has that name and could be meant, or that account."""
+    account = read("get_person", person_id=other["person_id"]), read("find_person", email=other["email"])
+    return {"any_of": [read("find_colleagues", person_id=me["person_id"], name=other["person"]), *account]}
+
+
 def forbid(tools: Sequence[str], **arguments: str) -> list[Row]:
     """Calls that must not take effect."""
     return [read(tool, **arguments) for tool in tools]
@@ -125,7 +131,7 @@ def compose(
     if refusal:
         looks = looks[: case.proof.get(refusal, len(looks) - 1) + 1][-1:]
         steps = case.refused_after.get(refusal, steps - 1)
-    milestones: list[Row] = [{"name": f"{number}_{look['tool']}", "call": look} for number, look in enumerate(looks, 1)]
+    milestones: list[Row] = [{"name": f"{number}_{_tool(look)}", "call": look} for number, look in enumerate(looks, 1)]
     if case.rows and not refusal:
         milestones.append({"name": "done", "goal": True})
     fields: dict[str, Any] = {
@@ -138,3 +144,9 @@ def compose(
         "facts": len(looks) + 1,
     }
     return Draft(goal=written.text, params={"request": request.name, "route": route, "slots": written.slots}, **{**fields, **more})
+
+
+def _tool(pattern: Row) -> str:
+    """The tool of a pattern; of several, the first's."""
+    tool: str = pattern.get("any_of", [pattern])[0]["tool"]
+    return tool

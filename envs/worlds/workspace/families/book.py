@@ -8,7 +8,7 @@ import numpy as np
 from agent_gym.core import ToolCall
 from agent_gym.envs.worlds.workspace.catalogue import MEETINGS
 from agent_gym.envs.worlds.workspace.clock import to_utc
-from agent_gym.envs.worlds.workspace.drafting import Case, Request, Row, compose, not_calling, pick, read
+from agent_gym.envs.worlds.workspace.drafting import Case, Request, Row, compose, looked_up, not_calling, pick, read
 from agent_gym.envs.worlds.workspace.operations import OPERATIONS
 from agent_gym.envs.worlds.workspace.routes import account, colleague, phrasebook
 from agent_gym.envs.worlds.workspace.rules import broken_rule
@@ -89,7 +89,7 @@ def _case(world: World, rng: np.random.Generator, route: str, rule: str, count: 
         me=me,
         slots={**slots, **({"otherwise": times[1]} if count > 1 else {})},
         looks=[
-            read("find_colleagues", person_id=me["person_id"], name=other["person"]),
+            looked_up(me, other),
             read("find_free_time", person_id=me["person_id"], colleague_id=other["person_id"], day=day),
         ],
         steps=3,

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from agent_gym.core import ToolCall
-from agent_gym.envs.worlds.workspace.drafting import Case, Request, compose, not_calling, pick, read
+from agent_gym.envs.worlds.workspace.drafting import Case, Request, compose, looked_up, not_calling, pick, read
 from agent_gym.envs.worlds.workspace.routes import account, colleague, phrasebook, the_document, thread
 from agent_gym.envs.worlds.workspace.targets import a_colleague, a_thread, seen
 from agent_gym.world import Draft, Family, Script, World
@@ -58,7 +58,7 @@ def _case(world: World, rng: np.random.Generator, route: str, rule: str) -> Case
     return Case(
         me=me,
         slots={**dict(zip(names, titles, strict=True)), "colleague": other["person"], "their_team": other["team"], "place": place},
-        looks=[read("find_colleagues", person_id=person_id, name=other["person"])],
+        looks=[looked_up(me, other)],
         steps=16,
         rows=[
             *({"table": "shares", "where": where, "values": {"access": "reader"}} for where in shares),

@@ -5,7 +5,7 @@ from collections.abc import Generator, Mapping
 import numpy as np
 
 from agent_gym.core import ToolCall
-from agent_gym.envs.worlds.workspace.drafting import Case, Request, Row, compose, pick, read
+from agent_gym.envs.worlds.workspace.drafting import Case, Request, Row, compose, looked_up, pick, read
 from agent_gym.envs.worlds.workspace.routes import account, colleague, contact, phrasebook, the_document
 from agent_gym.envs.worlds.workspace.rules import broken_rule
 from agent_gym.envs.worlds.workspace.targets import a_colleague, a_contact, a_document, a_given_document
@@ -100,7 +100,7 @@ def _share_case(world: World, rng: np.random.Generator, route: str, rule: str) -
     return Case(
         me=me,
         slots={"title": document["title"], "colleague": other["person"], "their_team": other["team"], "access": _ACCESS[access]},
-        looks=[read("get_document", document_id=document_id), read("find_colleagues", person_id=me["person_id"], name=other["person"])],
+        looks=[read("get_document", document_id=document_id), looked_up(me, other)],
         steps=4,
         rows=[{"table": "shares", "where": row, "values": {"access": access}}],
         allowed=[{"table": "shares", "where": row, "new": True, "columns": ["access"]}],
