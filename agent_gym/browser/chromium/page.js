@@ -1,5 +1,9 @@
 // What the engine does inside a page, in a world of its own that the page's scripts do not see. Everything it gives is JSON.
 globalThis.agent ??= (() => {
+  // A form answers to the names of its fields, and a document to those of its forms: what either has of its own is asked of what it is made after.
+  const of = (e, name) => Reflect.get(Object.getPrototypeOf(e), name, e);
+  const ask = (e, name, ...values) => of(e, name).apply(e, values);
+
   const NO_BOX = new Set(["area", "datalist", "dialog", "head", "html", "map", "noscript", "optgroup", "option", "script", "style", "template", "title"]);
   const EMPTY = new Set(["head", "noscript", "script", "style", "template"]);
   const REFERS = new Set(["id", "for", "form", "list", "aria-labelledby"]);
@@ -19,12 +23,12 @@ globalThis.agent ??= (() => {
 
   // Frames and shadow roots keep to themselves what controls in them say; listening twice is listening once.
   const invalidates = event => { invalid ??= event.composedPath()[0]; };
-  const listen = root => root.addEventListener("invalid", invalidates, true);
+  const listen = root => ask(root, "addEventListener", "invalid", invalidates, true);
   listen(window);
 
   // A page that is gone back to comes as it was sent: else the browser would put back what had been typed into its forms.
   addEventListener("pagehide", () => {
-    for (const e of document.querySelectorAll("form,input,select,textarea")) e.setAttribute("autocomplete", "off");
+    for (const e of ask(document, "querySelectorAll", "form,input,select,textarea")) ask(e, "setAttribute", "autocomplete", "off");
   }, true);
 
   // The browser has one clipboard, for all its episodes. Here each has its own, of plain text, which Python takes from page to page.
@@ -34,14 +38,14 @@ globalThis.agent ??= (() => {
     if (!event.isTrusted) return;
     event.preventDefault();
     event.stopImmediatePropagation();
-    const e = event.composedPath()[0], own = e.ownerDocument ?? document, data = new DataTransfer();
+    const e = event.composedPath()[0], own = of(e, "ownerDocument") ?? document, data = new DataTransfer();
     if (kind === "paste") data.setData("text/plain", shared().text);
-    const selected = String(own.getSelection());
-    const free = e.dispatchEvent(new ClipboardEvent(kind, {bubbles: true, cancelable: true, composed: true, clipboardData: data}));
+    const selected = String(ask(own, "getSelection"));
+    const free = ask(e, "dispatchEvent", new ClipboardEvent(kind, {bubbles: true, cancelable: true, composed: true, clipboardData: data}));
     const text = free ? selected : data.getData("text/plain");
     if (kind !== "paste") shared().text = text.slice(0, MOST_COPIED) || shared().text;
-    if (free && kind === "cut") own.execCommand("delete");
-    if (free && kind === "paste") own.execCommand("insertText", false, shared().text);
+    if (free && kind === "cut") ask(own, "execCommand", "delete");
+    if (free && kind === "paste") ask(own, "execCommand", "insertText", false, shared().text);
   }, true);
 
   function offer(text) {
@@ -69,27 +73,28 @@ globalThis.agent ??= (() => {
     // Writes an element; says whether anything in it can be seen.
     element(e, prefix, depth, within) {
       if (depth > DEEPEST || this.numbers.length > MOST) { this.deep ||= depth > DEEPEST; return false; }
-      const frame = e.localName === "iframe" || e.localName === "frame";
-      const tag = frame ? "section" : NAME.test(e.localName) ? e.localName : "div";
+      const name = of(e, "localName"), frame = name === "iframe" || name === "frame";
+      const tag = frame ? "section" : NAME.test(name) ? name : "div";
       let number = numbers.get(e);
       if (number === undefined) numbers.set(e, number = ++count);
       const index = this.numbers.push(number) - 1;
       shown.set(number, e);
       this.index.set(e, index);
       const boxless = NO_BOX.has(tag) || within.svg || within.hidden || (tag === "input" && e.type === "hidden");
-      let seen = boxless || e.checkVisibility({visibilityProperty: true});
+      let seen = boxless || ask(e, "checkVisibility", {visibilityProperty: true});
       let hidden = false;
-      if (!seen && !e.checkVisibility()) hidden = getComputedStyle(e).display !== "contents";
+      if (!seen && !ask(e, "checkVisibility")) hidden = getComputedStyle(e).display !== "contents";
       this.out.push("<", tag);
-      if (!frame) for (const {name, value} of e.attributes) this.attribute(e, name, value, prefix, boxless, hidden);
+      if (!frame) for (const {name, value} of of(e, "attributes")) this.attribute(e, name, value, prefix, boxless, hidden);
       const mark = this.out.push(hidden ? ' hidden=""' : "") - 1;
       this.out.push(">");
       this.state(e, tag, index);
       const inner = {svg: within.svg || tag === "svg", hidden: within.hidden || hidden, mute: !seen && !hidden};
       let any = false;
       for (const [child, name] of this.children(e, tag, frame, prefix)) {
-        if (child.nodeType === 1) any = this.element(child, name, depth + 1, inner) || any;
-        else if (child.nodeType === 3 && !inner.mute) this.out.push(clean(child.data));
+        const type = of(child, "nodeType");
+        if (type === 1) any = this.element(child, name, depth + 1, inner) || any;
+        else if (type === 3 && !inner.mute) this.out.push(clean(child.data));
       }
       if (!seen && !hidden && !any && !(getComputedStyle(e).display === "contents")) this.out[mark] = ' hidden=""';
       this.out.push("</", tag, ">");
@@ -99,7 +104,7 @@ globalThis.agent ??= (() => {
     attribute(e, name, value, prefix, boxless, hidden) {
       if (!NAME.test(name) || name === "style" || (name === "hidden" && !boxless) || (name === "popover" && !hidden)) return;
       if (prefix && REFERS.has(name)) value = value.split(/\s+/).filter(Boolean).map(each => prefix + each).join(" ");
-      if (prefix && name === "href" && e.ownerDocument !== document && e.href) value = String(e.href);
+      if (prefix && name === "href" && of(e, "ownerDocument") !== document && e.href) value = String(e.href);
       this.out.push(" ", name, '="', quoted(value), '"');
     }
 
@@ -114,16 +119,17 @@ globalThis.agent ??= (() => {
 
     *children(e, tag, frame, prefix) {
       if (EMPTY.has(tag)) return;
-      let nodes = e.childNodes;
+      let nodes = of(e, "childNodes");
+      const root = of(e, "shadowRoot");
       if (frame) {
-        const inside = e.contentDocument?.body;
+        const inside = e.contentDocument && of(e.contentDocument, "body");
         if (!inside) { this.unread++; return; }
         listen(e.contentDocument);
         nodes = inside.childNodes;
         prefix = `frame${++this.frames}-`;
-      } else if (e.shadowRoot) {
-        listen(e.shadowRoot);
-        nodes = e.shadowRoot.childNodes;
+      } else if (root) {
+        listen(root);
+        nodes = root.childNodes;
         prefix = `${prefix}shadow${++this.frames}-`;
       } else if (tag === "slot" && e.assignedNodes().length) nodes = e.assignedNodes({flatten: true});
       for (const node of nodes) yield [node, prefix];
@@ -133,24 +139,27 @@ globalThis.agent ??= (() => {
   function read() {
     shown = new Map();
     const reading = new Reading();
-    reading.element(document.documentElement ?? document.createElement("html"), "", 1, {svg: false, hidden: false, mute: false});
-    if (invalid && !invalid.isConnected) invalid = null;
+    reading.element(of(document, "documentElement") ?? ask(document, "createElement", "html"), "", 1, {svg: false, hidden: false, mute: false});
+    if (invalid && !of(invalid, "isConnected")) invalid = null;
     const {numbers, values, checks, selections, unread, deep, index, out} = reading;
     return {
       markup: out.join(""), numbers, values, checks, selections, unread, deep, large: numbers.length > MOST,
       focus: index.get(focused()) ?? -1, invalid: index.get(invalid) ?? -1, message: invalid?.validationMessage ?? "",
-      title: document.title, url: location.href, base: document.baseURI, target: document.querySelector("base[target]")?.target ?? "",
+      title: of(document, "title"), url: location.href, base: of(document, "baseURI"),
+      target: ask(document, "querySelector", "base[target]")?.target ?? "",
       clipboard: clipboard.text,
     };
   }
 
   function focused() {
-    let e = document.activeElement;
-    for (;;) {
-      const inner = e?.shadowRoot?.activeElement ?? (e?.localName === "iframe" ? e.contentDocument?.activeElement : null);
-      if (!inner) return e === e?.ownerDocument.body ? null : e;
+    let e = of(document, "activeElement");
+    while (e) {
+      const within = of(e, "shadowRoot") ?? (of(e, "localName") === "iframe" ? e.contentDocument : null);
+      const inner = within && of(within, "activeElement");
+      if (!inner) return e === of(of(e, "ownerDocument"), "body") ? null : e;
       e = inner;
     }
+    return null;
   }
 
   // --- Acting ---
@@ -158,10 +167,10 @@ globalThis.agent ??= (() => {
   function find(number) {
     invalid = null; // whoever acts has seen what it said
     const e = shown.get(number);
-    return e?.isConnected ? e : null;
+    return e && of(e, "isConnected") ? e : null;
   }
 
-  const around = e => e.parentNode ?? e.host ?? null;
+  const around = e => of(e, "parentNode") ?? (of(e, "nodeType") === 11 ? of(e, "host") : null);
 
   function holds(e, inner) {
     for (; inner; inner = around(inner)) if (inner === e) return true;
@@ -172,8 +181,8 @@ globalThis.agent ??= (() => {
   function point(number) {
     const e = find(number);
     if (!e) return {gone: true};
-    if (e.scrollIntoViewIfNeeded) e.scrollIntoViewIfNeeded(true);
-    const rects = [...e.getClientRects()].filter(rect => rect.width >= 1 && rect.height >= 1);
+    ask(e, "scrollIntoViewIfNeeded", true);
+    const rects = [...ask(e, "getClientRects")].filter(rect => rect.width >= 1 && rect.height >= 1);
     if (!rects.length) return {empty: true};
     let cover = null;
     for (const rect of rects) {
@@ -190,10 +199,10 @@ globalThis.agent ??= (() => {
   // What is over an element at a point of its own document; null if nothing is.
   function covering(e, x, y) {
     for (;;) {
-      const hit = e.getRootNode().elementFromPoint(x, y);
+      const hit = ask(ask(e, "getRootNode"), "elementFromPoint", x, y);
       if (!hit) return e;
-      if (!holds(e, hit) && !(e.labels && [...e.labels].some(label => holds(label, hit) && label.offsetParent))) return hit;
-      const view = e.ownerDocument.defaultView;
+      if (!holds(e, hit) && ![...of(e, "labels") ?? []].some(label => holds(label, hit) && label.offsetParent)) return hit;
+      const view = of(of(e, "ownerDocument"), "defaultView");
       if (view === window) return null;
       const frame = view.frameElement, rect = frame.getBoundingClientRect();
       x += rect.left + frame.clientLeft;
@@ -204,7 +213,7 @@ globalThis.agent ??= (() => {
 
   // A point of an element's document as a point of the page.
   function outside(e, x, y) {
-    for (let view = e.ownerDocument.defaultView; view !== window; view = view.parent) {
+    for (let view = of(of(e, "ownerDocument"), "defaultView"); view !== window; view = view.parent) {
       const frame = view.frameElement, rect = frame.getBoundingClientRect();
       x += rect.left + frame.clientLeft;
       y += rect.top + frame.clientTop;
@@ -213,8 +222,8 @@ globalThis.agent ??= (() => {
   }
 
   function called(e) {
-    const text = (e.innerText ?? "").trim().replace(/\s+/g, " ").slice(0, 40);
-    return `<${e.localName}${e.id ? ` id=${JSON.stringify(e.id)}` : ""}>${text ? ` ${JSON.stringify(text)}` : ""}`;
+    const text = (of(e, "innerText") ?? "").trim().replace(/\s+/g, " ").slice(0, 40), id = of(e, "id");
+    return `<${of(e, "localName")}${id ? ` id=${JSON.stringify(id)}` : ""}>${text ? ` ${JSON.stringify(text)}` : ""}`;
   }
 
   function press(number) { // for a checkbox without a box of its own, which a label stands for
@@ -224,14 +233,15 @@ globalThis.agent ??= (() => {
   function focus(number, all) {
     const e = find(number);
     if (!e) return false;
-    if (e.ownerDocument.activeElement !== e || all) {
-      e.focus({focusVisible: true});
-      if (e.isContentEditable) {
-        const selection = e.ownerDocument.getSelection();
+    const own = of(e, "ownerDocument");
+    if (of(own, "activeElement") !== e || all) {
+      ask(e, "focus", {focusVisible: true});
+      if (of(e, "isContentEditable")) {
+        const selection = ask(own, "getSelection");
         selection.selectAllChildren(e);
         if (!all) selection.collapseToEnd();
-      } else if (all) e.select?.();
-      else if ("selectionStart" in e && e.selectionStart !== null) e.setSelectionRange(e.value.length, e.value.length);
+      } else if (all) of(e, "select")?.call(e);
+      else if ((of(e, "selectionStart") ?? null) !== null) e.setSelectionRange(e.value.length, e.value.length);
     }
     return true;
   }
@@ -272,7 +282,7 @@ globalThis.agent ??= (() => {
 
   // After whatever was due, and one frame.
   const frame = () => new Promise(done => setTimeout(() => requestAnimationFrame(() => setTimeout(() => done(whole())))));
-  const whole = () => ({complete: document.readyState === "complete"});
+  const whole = () => ({complete: of(document, "readyState") === "complete"});
   const look = () => ({...whole(), ...read()});
   const watch = async () => ({...await frame(), ...read()});
 
@@ -280,8 +290,8 @@ globalThis.agent ??= (() => {
   function boxes() {
     const seen = {};
     for (const [number, e] of shown) {
-      if (!e.isConnected) continue;
-      const rect = e.getBoundingClientRect();
+      if (!of(e, "isConnected")) continue;
+      const rect = ask(e, "getBoundingClientRect");
       const x = rect.left + rect.width / 2, y = rect.top + rect.height / 2;
       const {x: left, y: top} = outside(e, rect.left, rect.top);
       if (rect.width < 1 || rect.height < 1 || left >= innerWidth || top >= innerHeight || left + rect.width <= 0 || top + rect.height <= 0) continue;
@@ -308,7 +318,7 @@ globalThis.agent ??= (() => {
       caches: await tried(() => caches.keys()),
       service_workers: await tried(async () => (await navigator.serviceWorker.getRegistrations()).map(each => each.scope)),
       window_name: window.name, permissions,
-      scroll: [scrollX, scrollY], focus: focused()?.localName ?? null,
+      scroll: [scrollX, scrollY], focus: (at => at && of(at, "localName"))(focused()),
     };
   }
 
