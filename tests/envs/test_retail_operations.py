@@ -1,10 +1,14 @@
 """The retail world's operations: preconditions, atomicity, and what they conserve."""
 
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import jsonschema_rs
 import pytest
 
+from agent_gym.core import ToolCall
+from agent_gym.envs.tool_task import ToolTask
+from agent_gym.envs.worlds import WORLDS, load_worlds
 from agent_gym.envs.worlds.retail import RETAIL, SCHEMA
 from agent_gym.envs.worlds.retail.generate import DAY, LEAP_DAY
 from agent_gym.world import World
@@ -329,3 +333,28 @@ def test_every_tool_says_what_it_takes_gives_and_does() -> None:
         "voucher",
         "cursor",
     }
+
+
+@pytest.mark.parametrize("name", WORLDS)
+def test_every_whole_number_that_a_tool_takes_has_bounds(name: str) -> None:
+    (kind,) = load_worlds([name], scripts=True)
+    numbers = [(spec.name, part) for spec in kind.tools for part in parts_of(spec.parameters) if part.get("type") == "integer"]
+    assert [(tool, part) for tool, part in numbers if not ({"minimum", "maximum"} <= part.keys() or "enum" in part)] == []
+    assert all(abs(part[end]) < 2**53 for _, part in numbers for end in ("minimum", "maximum") if end in part)
+    assert name != "retail" or len(numbers) > 4
+
+
+def parts_of(schema: Any) -> Iterator[dict[str, Any]]:
+    """A schema and all that are in it."""
+    if isinstance(schema, Mapping):
+        yield dict(schema)
+    for inner in schema.values() if isinstance(schema, Mapping) else schema if isinstance(schema, list | tuple) else ():
+        yield from parts_of(inner)
+
+
+def test_a_price_beyond_all_bounds_is_an_invalid_argument() -> None:
+    env = ToolTask(worlds=["retail"])
+    env.reset(seed=0)
+    for cents, status in ((2**63, "invalid_arguments"), (10**9, "invalid_arguments"), (10**9 - 1, "ok")):
+        assert env.step(ToolCall("search_products", {"query": "", "max_price_cents": cents}))[4]["status"] == status
+    env.close()

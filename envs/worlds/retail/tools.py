@@ -29,6 +29,7 @@ PATTERNS = {
 _TEXT: Schema = {"type": "string"}
 _TEXTS: Schema = {"type": "array", "items": _TEXT}
 _WHOLE: Schema = {"type": "integer"}
+_CENTS: Schema = {"type": "integer", "minimum": 0, "maximum": 999_999_999}
 _PAGE: Schema = {"type": "integer", "minimum": 1, "maximum": 100, "description": "Which page of five rows; the first by default."}
 
 
@@ -160,7 +161,7 @@ TOOLS = (
         "search_products",
         "Lists the products whose names have words that begin so, five a page: of one category, or with a variant at no more than a "
         "price, if that is asked.",
-        _object({"category": _CATEGORY, "max_price_cents": {"type": "integer", "minimum": 0}, "page": _PAGE}, query=_ids("query")),
+        _object({"category": _CATEGORY, "max_price_cents": _CENTS, "page": _PAGE}, query=_ids("query")),
         _object(
             products=_rows(product_id=_ids("product_id"), product=_TEXT, category=_TEXT, from_cents=_WHOLE),
             more={"type": "boolean"},
