@@ -48,11 +48,13 @@ class Operation:
         spec: What is known of it before it is called. It writes unless its annotations say ``readOnlyHint``.
         run: ``run(world, **arguments)`` gives the result, a JSON object. It is called inside a transaction.
         listing: The field of the result whose being an empty list makes the status ``empty``, or nothing.
+        final: Whether it cannot be taken back, and nothing that was done before it either.
     """
 
     spec: ToolSpec
     run: Callable[..., dict[str, Any]]
     listing: str = ""
+    final: bool = False
 
 
 def carry_out(
@@ -77,6 +79,8 @@ def carry_out(
     try:
         with world.transaction(deadline, trial=trial, deed=True):
             result = operation.run(world, **arguments)
+            if operation.final:
+                world.seal()
     except OperationFailed as error:
         return ToolResult(status=error.status, content=str(error))
     status = "empty" if operation.listing and not result[operation.listing] else "ok"

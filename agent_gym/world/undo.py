@@ -43,8 +43,8 @@ def _row(world: World, table: str, key: str) -> dict[str, Any] | None:
 UNDO = Operation(
     ToolSpec(
         name="undo",
-        description="Takes back your last change that is not taken back yet. A conflict if there is none, or if somebody else has since "
-        "changed the same.",
+        description="Takes back your last change that is not taken back yet. A conflict if there is none, if what you did last cannot be "
+        "undone, or if somebody else has since changed the same.",
         output_schema={
             "type": "object",
             "properties": {"undone": {"type": "array", "items": {"type": "object"}}},

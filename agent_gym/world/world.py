@@ -209,6 +209,11 @@ class World:
         self._check_writable()
         self._written, self._deeds = (), self._deeds[:-1]
 
+    def seal(self) -> None:
+        """Puts all deeds beyond taking back, and what the open transaction has written with them."""
+        self._check_writable()
+        self._written, self._deeds = (), ()
+
     def new_id(self, prefix: str) -> str:
         """The next id: the prefix and seven digits, never the same twice in a world and what is forked from it."""
         self._check_writable()

@@ -100,6 +100,23 @@ def test_undo_says_what_it_took_back_happens_once_by_its_key_and_forgives_nothin
     assert session.call(TAKE_BACK, math.inf, "third").status == "conflict"
 
 
+def test_what_is_final_is_not_taken_back_nor_what_came_before_it() -> None:
+    kind = shelf()
+    final = {**kind.operations, "cancel_job": dataclasses.replace(kind.operations["cancel_job"], final=True)}
+    session = opened(dataclasses.replace(kind, operations=final))
+    price = ToolCall("set_prices", {"job_ids": ["J3"], "price_cents": 5})
+    assert session.call(price, math.inf).status == "ok"
+    assert session.rehearse(CANCEL, math.inf).status == "ok"  # type: ignore[union-attr]
+    assert session.call(ToolCall("cancel_job", {"job_id": "J9"}), math.inf).status == "not_found"
+    assert session.call(TAKE_BACK, math.inf).status == "ok"  # neither a rehearsal nor a failure is final
+    assert [session.call(call, math.inf).status for call in (price, CANCEL, TAKE_BACK)] == ["ok", "ok", "conflict"]
+    assert {change.key for change in session.changes()} == {"J1", "J3"}
+    after = ToolCall("set_prices", {"job_ids": ["J2"], "price_cents": 5})
+    assert [session.call(call, math.inf).status for call in (after, TAKE_BACK, TAKE_BACK)] == ["ok", "ok", "conflict"]
+    assert {change.key for change in session.changes()} == {"J1", "J3"}
+    session.close()
+
+
 def test_the_tasks_own_rows_are_not_the_agents_to_take_back() -> None:
     def draft(world: World) -> None:
         world.update("jobs", "J1", price_cents=7)
