@@ -85,15 +85,67 @@ def sound(world: World) -> None:
     assert world.query("SELECT min(stock) AS stock FROM variants")[0]["stock"] >= 0
     assert world.query("SELECT count(*) AS n FROM items WHERE order_id NOT IN (SELECT order_id FROM orders)") == [{"n": 0}]
     assert world.query("SELECT count(*) AS n FROM orders WHERE order_id NOT IN (SELECT order_id FROM items)") == [{"n": 0}]
+    under_way = "SELECT count(*) AS n FROM orders JOIN users USING (user_id) WHERE standing = 'closed' AND status IN ('pending', 'shipped')"
+    assert world.query(under_way) == [{"n": 0}]
     for table, key, of in (("addresses", "address_id", "orders"), ("payment_methods", "payment_id", "orders")):
         foreign = f"SELECT count(*) AS n FROM {of} JOIN {table} USING ({key}) WHERE {of}.user_id != {table}.user_id"
         assert world.query(foreign) == [{"n": 0}]
+
+
+def closed(world: World) -> dict[str, list[Any]]:
+    """What is in the carts of accounts that are closed."""
+    accounts = world.query("SELECT * FROM users WHERE standing = 'closed'")
+    return {
+        user["user_id"]: [
+            user["voucher"],
+            sum(line["quantity"] for line in world.query("SELECT * FROM carts WHERE user_id = ?", (user["user_id"],))),
+        ]
+        for user in accounts
+    }
+
+
+def close_one(world: World) -> str:
+    """Closes the first account that can be, one with a cart if there is one."""
+    with_cart = "SELECT user_id FROM users LEFT JOIN carts USING (user_id) ORDER BY line_id IS NULL, user_id"
+    users = (str(row["user_id"]) for row in world.query(with_cart))
+    return next(user_id for user_id in users if call(world, "close_account", user_id=user_id).status == "ok")
+
+
+def test_who_has_closed_an_account_shops_no_more_and_nothing_brings_it_back() -> None:
+    world = World(SCHEMA, BASE)
+    cart = world.query("SELECT carts.user_id, variant_id FROM carts JOIN variants USING (variant_id) WHERE stock > 1")[0]
+    user_id = cart["user_id"]
+    for order in world.query("SELECT order_id FROM orders WHERE user_id = ? AND status IN ('pending', 'shipped')", (user_id,)):
+        with world.transaction():
+            world.update("orders", order["order_id"], status="cancelled")
+    own = {
+        key: world.query(f"SELECT {key} FROM {table} WHERE user_id = ?", (user_id,))[0][key]
+        for key, table in (("address_id", "addresses"), ("payment_id", "payment_methods"))
+    }
+    shopping: list[tuple[str, dict[str, Any]]] = [
+        ("apply_voucher", {"voucher": KEYS["voucher"][0]}),
+        ("add_to_cart", {"variant_id": cart["variant_id"], "quantity": 1}),
+        ("place_order", own),
+    ]
+    assert call(world, "add_to_cart", user_id=user_id, variant_id=cart["variant_id"], quantity=1).status == "ok"
+    assert call(world, "close_account", user_id=user_id).status == "ok"
+    digest = world.digest()
+    for tool, arguments in shopping:
+        assert call(world, tool, user_id=user_id, **arguments).status == "conflict"
+    assert call(world, "undo").status == "conflict"  # neither the closing nor what came before it
+    assert world.digest() == digest
+    line = world.query("SELECT * FROM carts WHERE user_id = ?", (user_id,))[0]
+    assert call(world, "set_cart_quantity", line_id=line["line_id"], quantity=0).status == "ok"
+    assert call(world, "undo").status == "ok"  # what came after it
+    assert world.digest() == digest
+    world.close()
 
 
 @settings(max_examples=25, deadline=None, phases=[Phase.reuse, Phase.generate])
 @given(st.lists(st.tuples(calls(), st.integers(0, 9), st.booleans()), min_size=30, max_size=30), st.integers(0, 29))
 def test_whatever_is_called_goods_and_money_are_conserved(plan: list[Any], at: int) -> None:
     world = World(SCHEMA, BASE)
+    close_one(world)
     pieces = goods(world)
     forked, kept, later = None, None, []
     for step, ((tool, arguments), number, fit) in enumerate(plan):
@@ -101,11 +153,15 @@ def test_whatever_is_called_goods_and_money_are_conserved(plan: list[Any], at: i
             forked, kept = world.fork(), world.snapshot()
         arguments = together(world, arguments, number) if fit else arguments
         before = (world.digest(), world.clock, world.serial, world.changes())
+        shut = closed(world)
         result = call(world, tool, **arguments)
         if result.failed or RETAIL.operations[tool].spec.read_only:
             assert (world.digest(), world.clock, world.serial, world.changes()) == before
         else:
             sound(world)
+            kept_shut = closed(world)
+            assert all(user_id in kept_shut and kept_shut[user_id][0] == voucher for user_id, (voucher, _) in shut.items())
+            assert tool in ("set_cart_quantity", "undo") or all(kept_shut[user_id] == cart for user_id, cart in shut.items())
         assert sum(goods(world).values()) == sum(pieces.values())
         if step >= at:
             later.append((tool, arguments))

@@ -70,7 +70,7 @@ def return_item(world: World, order_id: str, item_id: str) -> Record:
 
 
 def add_to_cart(world: World, user_id: str, variant_id: str, quantity: int) -> Record:
-    world.get("users", user_id)
+    _open_account(world, user_id)
     lines = world.query("SELECT * FROM carts WHERE user_id = ? AND variant_id = ?", (user_id, variant_id))
     total = quantity + sum(line["quantity"] for line in lines)
     _check_stock(world, variant_id, total)
@@ -97,7 +97,7 @@ def set_cart_quantity(world: World, line_id: str, quantity: int) -> Record:
 
 
 def apply_voucher(world: World, user_id: str, voucher: str) -> Record:
-    user, terms, lines = world.get("users", user_id), world.get("vouchers", voucher), lines_of(world, user_id)
+    user, terms, lines = _open_account(world, user_id), world.get("vouchers", voucher), lines_of(world, user_id)
     if user["voucher"] == voucher:
         raise Conflict(f"voucher {voucher} is on the cart already")
     if not lines or worth(lines) < terms["minimum_cents"]:
@@ -108,7 +108,7 @@ def apply_voucher(world: World, user_id: str, voucher: str) -> Record:
 
 
 def place_order(world: World, user_id: str, address_id: str, payment_id: str) -> Record:
-    user, lines = world.get("users", user_id), lines_of(world, user_id)
+    user, lines = _open_account(world, user_id), lines_of(world, user_id)
     _saved(world, "addresses", address_id, user_id)
     _accepted(world, _saved(world, "payment_methods", payment_id, user_id), "")
     if not lines:
@@ -154,8 +154,7 @@ def change_payment(world: World, order_id: str, payment_id: str) -> Record:
 
 
 def close_account(world: World, user_id: str) -> Record:
-    if world.get("users", user_id)["standing"] == "closed":
-        raise Conflict(f"account {user_id} is closed already")
+    _open_account(world, user_id)
     under_way = world.query("SELECT order_id, status FROM orders WHERE user_id = ? AND status IN ('pending', 'shipped')", (user_id,))
     if under_way:
         raise Conflict(f"order {under_way[0]['order_id']} is {under_way[0]['status']}")
@@ -165,6 +164,13 @@ def close_account(world: World, user_id: str) -> Record:
 
 
 # --- Shared steps ---
+
+
+def _open_account(world: World, user_id: str) -> Record:
+    user = world.get("users", user_id)
+    if user["standing"] == "closed":
+        raise Conflict(f"account {user_id} is closed")
+    return user
 
 
 def _saved(world: World, table: str, key: str, user_id: str) -> Record:
@@ -256,6 +262,9 @@ _LISTINGS = {
     "get_cart": "lines",
 }
 
-OPERATIONS = {spec.name: Operation(spec, function, _LISTINGS.get(spec.name, "")) for spec, function in zip(TOOLS, _FUNCTIONS, strict=True)}
+OPERATIONS = {
+    spec.name: Operation(spec, function, _LISTINGS.get(spec.name, ""), final=spec.name == "close_account")
+    for spec, function in zip(TOOLS, _FUNCTIONS, strict=True)
+}
 OPERATIONS[UNDO.spec.name] = UNDO
 """The operations by name, in the order of their tools; and taking back."""

@@ -220,7 +220,8 @@ TOOLS = (
     ),
     _tool(
         "add_to_cart",
-        "Puts pieces of a variant into an account's cart, beside what is there of it. Needs stock for all of them.",
+        "Puts pieces of a variant into an account's cart, beside what is there of it. Needs stock for all of them and an account "
+        "that is not closed.",
         _object(
             user_id=_entity("user_id"),
             variant_id=_entity("variant_id"),
@@ -239,15 +240,15 @@ TOOLS = (
     _tool(
         "apply_voucher",
         "Puts a voucher on an account's cart, in the place of any other, and tells what the cart then comes to. Needs a cart that is worth "
-        "the voucher's minimum.",
+        "the voucher's minimum and an account that is not closed.",
         _object(user_id=_entity("user_id"), voucher=_entity("voucher")),
         _object(with_voucher=_TEXT, total_cents=_WHOLE),
         writes=True,
     ),
     _tool(
         "place_order",
-        "Orders all that is in an account's cart, with its voucher, and empties the cart. Needs an address and a payment method saved in "
-        "the account, a method that is accepted, and stock for every line.",
+        "Orders all that is in an account's cart, with its voucher, and empties the cart. Needs an account that is not closed, an address "
+        "and a payment method saved in it, a method that is accepted, and stock for every line.",
         _object(user_id=_entity("user_id"), address_id=_entity("address_id"), payment_id=_entity("payment_id")),
         _object(order_id=_ids("order_id"), total_cents=_WHOLE),
         writes=True,
@@ -262,7 +263,8 @@ TOOLS = (
     ),
     _tool(
         "close_account",
-        "Closes an account for good. Needs an account that is not closed and no order of it that is pending or shipped.",
+        "Closes an account for good; neither that nor what was done before can be undone then. "
+        "Needs an account that is not closed and no order of it that is pending or shipped.",
         _object(user_id=_entity("user_id")),
         _object(user_id=_ids("user_id"), standing=_TEXT),
         writes=True,
