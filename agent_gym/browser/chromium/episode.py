@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from agent_gym.browser.chromium.hands import Hands
 from agent_gym.browser.chromium.host import Host, Place
-from agent_gym.browser.chromium.serving import Answer
-from agent_gym.browser.chromium.tab import Closed, Left, Tab
+from agent_gym.browser.chromium.serving import NOTHING_TO_SHOW, Answer
+from agent_gym.browser.chromium.tab import LATE_S, Closed, Left, Tab
 from agent_gym.browser.inprocess.site import BLANK
 from agent_gym.browser.inprocess.tabs import MAX_TABS
 from agent_gym.browser.page import Blocked, NoSuchElement
@@ -22,8 +22,6 @@ __all__ = ["Episode"]
 
 _ROUNDS = 40
 """How often a page is looked at again, since something has begun meanwhile."""
-_LATE_S = 2.0
-"""How long what the browser tells of a tab or a request may come after what it was told for."""
 _HEARD = ("fetch", "image", "script", "stylesheet", "xhr")
 """What a page asks for and does something with: it is waited for from when the page asks until the page has it."""
 _TICK_MS = 500
@@ -78,12 +76,27 @@ class Episode:
     def _take(self, event: Mapping[str, Any]) -> None:
         self._activity.pending += 1
         self._activity.begin()
-        self._hand(event)
+        page = event.get("resourceType") == "Document" and event["frameId"] in self._activity.mains | self._activity.opening
+        self._hand({**event, "page": page})
 
-    async def respond(self, event: Mapping[str, Any], answer: Answer | None) -> None:
-        """Answers a request."""
+    async def respond(self, event: Mapping[str, Any], answer: Answer | None, empty: bool) -> None:
+        """Answers a request.
+
+        Args:
+            event: The request.
+            answer: The answer; None refuses it.
+            empty: Whether nothing has been shown where it was made: a tab that opens for nothing is closed again.
+        """
         try:
             await self._host.respond(event["requestId"], answer)
+            if (
+                empty
+                and event["page"]
+                and event["frameId"] in self._activity.opening
+                and (answer is None or answer.status in NOTHING_TO_SHOW)
+            ):
+                self._activity.never_mind(event["frameId"])
+                await self._host.close(event["frameId"])
         finally:
             self._activity.pending -= 1
             self._activity.changed.set()
@@ -91,7 +104,7 @@ class Episode:
     def _asks_for(self, request: "Request") -> None:
         if request.resource_type in _HEARD:
             self._activity.asked.add(request)
-            self._host.loop.call_later(_LATE_S, self._has, request)  # in case its page is gone
+            self._host.loop.call_later(LATE_S, self._has, request)  # in case its page is gone
         self._activity.begin()
 
     def _has(self, request: "Request") -> None:
@@ -196,7 +209,7 @@ class Episode:
     async def _ended(self, tab: Tab) -> bool:
         """Whether a tab was closed by what was done in it, which the browser may tell a little later."""
         with suppress(TimeoutError):
-            async with asyncio.timeout(_LATE_S):
+            async with asyncio.timeout(LATE_S):
                 while tab in self.tabs:
                     self._activity.changed.clear()
                     await self._activity.changed.wait()
@@ -258,8 +271,6 @@ class Episode:
         return given if self.dialog is None else None
 
     def _busy(self) -> bool:
-        known = {frame for tab in self.tabs for frame in tab.frames}
-        self._activity.opening -= known
         activity = self._activity
         return activity.pending > 0 or bool(activity.asked or activity.opening) or any(tab.loading for tab in self.tabs)
 

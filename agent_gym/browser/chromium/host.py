@@ -307,13 +307,11 @@ class Host:
         told = event["targetInfo"]
         for place in self._places.values():
             if place.id == told["browserContextId"]:
-                place.activity.opening.add(told["targetId"])
-                place.activity.begin()
+                place.activity.opens(told["targetId"])
 
     def _closes(self, event: Mapping[str, Any]) -> None:
         for place in self._places.values():
-            place.activity.opening.discard(event["targetId"])
-            place.activity.changed.set()
+            place.activity.never_mind(event["targetId"])
 
     def _paused(self, event: Mapping[str, Any]) -> None:
         headers = event["request"]["headers"]
@@ -323,6 +321,11 @@ class Host:
             self.spawn(self.respond(event["requestId"], None))
         else:
             place.take(event)
+
+    async def close(self, target: str) -> None:
+        """Closes a tab, whether or not it has opened."""
+        if self._requests is not None:
+            await self._requests.send("Target.closeTarget", {"targetId": target})
 
     async def respond(self, request: str, answer: Answer | None) -> None:
         """Answers a paused request; None refuses it, and a page stays where it is."""

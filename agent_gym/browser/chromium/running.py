@@ -294,4 +294,4 @@ class BrowserPage(Page):
             self._server.clock = f"{self._seed} {self._episode.passed}"
             answer = self._server.answer(event)
         finally:
-            self._host.submit(self._episode.respond(event, answer))
+            self._host.submit(self._episode.respond(event, answer, event["frameId"] not in self._server.status))

@@ -17,14 +17,16 @@ from agent_gym.errors import InfrastructureError
 if TYPE_CHECKING:
     from _typeshed.wsgi import WSGIApplication
 
-__all__ = ["TAG", "Answer", "Server"]
+__all__ = ["NOTHING_TO_SHOW", "TAG", "Answer", "Server"]
 
 TAG = "x-agent-gym-episode"
 """The header by which the browser tells whose request it is. Sites do not see it."""
 
+NOTHING_TO_SHOW = (204, 205)
+"""Statuses for which a browser stays where it is."""
+
 _MAX_REDIRECTS = 20
 _MAX_KEPT = 8
-_NOTHING_TO_SHOW = (204, 205)
 _HTML = "text/html; charset=utf-8"
 
 
@@ -89,7 +91,8 @@ class Server:
                 return answer
             if page:
                 answer = self._shown(url, request, answer)
-                self.status[event["frameId"]] = answer.status
+                if answer is not _STAY:
+                    self.status[event["frameId"]] = answer.status
         except PageError as error:
             if page:
                 self.refused = error
@@ -143,7 +146,7 @@ class Server:
         Raises:
             Blocked: It cannot be saved.
         """
-        if answer.status in _NOTHING_TO_SHOW:
+        if answer.status in NOTHING_TO_SHOW:
             return _STAY
         named = {name.lower(): value for name, value in answer.headers}
         kind = named.get("content-type", "text/html").partition(";")[0].strip().lower()

@@ -11,8 +11,10 @@ from agent_gym.errors import InfrastructureError
 if TYPE_CHECKING:
     from playwright.async_api import CDPSession, Page, Request
 
-__all__ = ["Activity", "Closed", "Left", "Tab"]
+__all__ = ["LATE_S", "Activity", "Closed", "Left", "Tab"]
 
+LATE_S = 2.0
+"""How long what the browser tells of a tab or a request may come after what it was told for."""
 _WORLD = "agent-gym"
 _CLOCK = 'globalThis[Symbol.for("agent-gym")]'
 """Of the page; see clock.js."""
@@ -29,13 +31,15 @@ class Closed(Left):
 
 
 class Activity:
-    """What is under way in an episode's tabs.
+    """What is under way in an episode's tabs. A tab is known by its main frame.
 
     Attributes:
         begun: How many things have begun so far.
         pending: Requests that are not answered yet.
         asked: Requests that a page has made and whose answers it has not got yet.
-        opening: Main frames of tabs that will open.
+        opening: Tabs that will open.
+        mains: Tabs that have opened.
+        frames: All frames that these have or had.
         changed: Set whenever something begins or ends.
         crashed: Set when a tab's process has died.
     """
@@ -45,12 +49,32 @@ class Activity:
         self.pending = 0
         self.asked: set[Request] = set()
         self.opening: set[str] = set()
+        self.mains: set[str] = set()
+        self.frames: set[str] = set()
         self.changed = asyncio.Event()
         self.crashed = asyncio.Event()
 
     def begin(self) -> None:
         """Something has begun."""
         self.begun += 1
+        self.changed.set()
+
+    def opens(self, tab: str) -> None:
+        """A tab will open, or will be given up if nothing comes of it."""
+        if tab not in self.mains:
+            self.opening.add(tab)
+            asyncio.get_running_loop().call_later(LATE_S, self._late, tab)
+            self.begin()
+
+    def _late(self, tab: str) -> None:
+        if self.pending and tab in self.opening:  # it may be waiting for that
+            asyncio.get_running_loop().call_later(LATE_S, self._late, tab)
+        else:
+            self.never_mind(tab)
+
+    def never_mind(self, tab: str) -> None:
+        """A tab is not to be waited for."""
+        self.opening.discard(tab)
         self.changed.set()
 
 
@@ -65,7 +89,6 @@ class Tab:
         world: The id of the script's world in the document that is shown; None between two documents.
         outer: The id of the page's own world there.
         loading: The frames that load.
-        frames: The frames it has or had.
     """
 
     def __init__(self, page: "Page", session: "CDPSession", activity: Activity) -> None:
@@ -76,7 +99,6 @@ class Tab:
         self.world: str | None = None
         self.outer: str | None = None
         self.loading: set[str] = set()
-        self.frames: set[str] = set()
 
     @classmethod
     async def attach(cls, page: "Page", activity: Activity) -> "Tab":
@@ -84,7 +106,9 @@ class Tab:
         tab = cls(page, await page.context.new_cdp_session(page), activity)
         tree = await tab.session.send("Page.getFrameTree")
         tab.main = tree["frameTree"]["frame"]["id"]
-        tab.frames.add(tab.main)
+        activity.mains.add(tab.main)
+        activity.frames.add(tab.main)
+        activity.opening.discard(tab.main)
         session = tab.session
         session.on("Page.frameStartedLoading", tab._starts)
         session.on("Page.frameStoppedLoading", tab._stops)
@@ -104,7 +128,7 @@ class Tab:
         return tab
 
     def _starts(self, event: Mapping[str, Any]) -> None:
-        self.frames.add(event["frameId"])
+        self.activity.frames.add(event["frameId"])
         self.loading.add(event["frameId"])
         self.activity.begin()
 
@@ -113,7 +137,7 @@ class Tab:
         self.activity.changed.set()
 
     def _attaches(self, event: Mapping[str, Any]) -> None:
-        self.frames.add(event["frameId"])
+        self.activity.frames.add(event["frameId"])
         self.activity.changed.set()
 
     def _enters(self, event: Mapping[str, Any]) -> None:

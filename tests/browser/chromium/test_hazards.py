@@ -13,7 +13,7 @@ import psutil
 import pytest
 from werkzeug.wrappers import Response
 
-from agent_gym.browser import Blocked, PageError
+from agent_gym.browser import Blocked, NotAllowed, PageError
 from agent_gym.errors import InfrastructureError
 from tests.browser.chromium.conftest import Open, kill_browsers
 from tests.browser.chromium.test_engine import bid
@@ -275,3 +275,25 @@ def test_inside_a_running_event_loop(open_page: Open) -> None:
         return open_page(Site()).snapshot().title
 
     assert asyncio.run(play()) == "Home"
+
+
+@pytest.mark.parametrize(
+    "way",
+    [
+        "<button onclick=\"window.open('{url}')\">Go</button>",
+        "<button onclick=\"window.open('{url}','_blank','noopener')\">Go</button>",
+        "<a href={url} target=_blank>Go</a>",
+        "<form target=_blank action={url}><button>Go</button></form>",
+    ],
+)
+def test_a_tab_with_nothing_to_show_does_not_open(open_page: Open, way: str) -> None:
+    file = Response("1", content_type="text/csv", headers={"Content-Disposition": "attachment; filename=a.csv"})
+    page = open_page(
+        Site(a=way.format(url="https://elsewhere.example/"), b=way.format(url="/file"), file=lambda _: file), "/a", deadline_s=10.0
+    )
+    with pytest.raises(NotAllowed, match="outside"):
+        page.click(bid(page, "Go"))
+    page.goto("/b")
+    page.click(bid(page, "Go"))
+    assert (page.downloads, len(page.snapshot().tabs)) == ({"a.csv": b"1"}, 1)
+    assert len(page.probes()["tabs"]) == 1
