@@ -91,8 +91,12 @@ REQUEST = Request(name="project", book=phrasebook(_FRAMES), case=_case, oracle=_
 def _draft(world: World, rng: np.random.Generator, split: str) -> Draft:
     route = pick(rng, REQUEST.routes)
     case = REQUEST.case(world, rng, route, "")
-    # Each part that is done is a milestone of its own: otherwise there would be none for a long time.
-    done = [{"name": f"read_{name}", "call": read("search_documents", title=case.slots[name])} for name in ("one", "two", "three")]
+    # Each document that is shared is a milestone of its own: otherwise there would be none for a long time.
+    shares = [row["where"] for row in case.rows if row["table"] == "shares"]
+    done = [
+        {"name": f"shared_{name}", "call": read("share_document", **where, access="reader")}
+        for name, where in zip(("one", "two", "three"), shares, strict=True)
+    ]
     draft = compose(world, rng, split, REQUEST, route, case, distractors=4, facts=6)
     draft.milestones[1:1] = done
     return draft
