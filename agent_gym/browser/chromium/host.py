@@ -211,6 +211,15 @@ class Host:
     async def _make(self) -> Place:
         await self._start()
         browser = self._browser
+        try:
+            return await self._new(browser)
+        except _error():  # the driver has died: it was the one to tell
+            if self._browser is browser:
+                await self._end()
+            await self._start()
+            return await self._new(self._browser)
+
+    async def _new(self, browser: "Browser | None") -> Place:
         if browser is None:
             raise InfrastructureError("the browser is gone")
         tag = secrets.token_hex(16)
@@ -293,7 +302,7 @@ class Host:
 
     async def _end(self) -> None:
         playwright, self._playwright, self._browser = self._playwright, None, None
-        if self._ready is not None:
+        if self._ready is not None and self._ready is not asyncio.current_task():
             self._ready.cancel()
             self._ready = None
         if playwright is not None:

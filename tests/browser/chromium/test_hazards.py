@@ -15,7 +15,7 @@ from werkzeug.wrappers import Response
 
 from agent_gym.browser import Blocked, NotAllowed, PageError
 from agent_gym.errors import InfrastructureError
-from tests.browser.chromium.conftest import Open, kill_browsers
+from tests.browser.chromium.conftest import Open, browsers, kill_browsers
 from tests.browser.chromium.test_engine import bid
 from tests.browser.toy_site import ORIGIN, Site, html
 
@@ -228,6 +228,17 @@ def test_a_killed_browser_is_replaced(open_page: Open) -> None:
     with pytest.raises(InfrastructureError):
         page.goto("/a")
     assert open_page(Site()).snapshot().title == "Home"
+
+
+def test_a_killed_driver_is_replaced(open_page: Open) -> None:
+    page = open_page(Site(), deadline_s=10.0)
+    driver = next(psutil.Process(pid).parent() for pid in browsers())
+    assert driver is not None
+    driver.kill()
+    with pytest.raises(InfrastructureError):
+        page.goto("/a")
+    for _ in range(2):
+        assert open_page(Site()).snapshot().title == "Home"
 
 
 def test_a_killed_python_leaves_no_browser(needs_chromium: None) -> None:  # noqa: ARG001 - pytest's way to need it
