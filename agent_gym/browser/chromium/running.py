@@ -267,11 +267,14 @@ class BrowserPage(Page):
         deadline = time.monotonic() + within_s
         try:
             while not future.done():
+                left = deadline - time.monotonic()
                 try:
-                    event = self._jobs.get(timeout=max(0.0, deadline - time.monotonic()))
+                    event = self._jobs.get(timeout=max(0.0, left))
                 except queue.Empty:
+                    left = 0.0
+                if left <= 0:
                     self._leave(at_once=True)
-                    raise InfrastructureError(f"the browser did not come to an end in {within_s:g} s") from None
+                    raise InfrastructureError(f"the browser did not come to an end in {within_s:g} s")
                 if self._interrupted:
                     raise Interrupted("interrupted before the page had come")
                 if event is not None:
