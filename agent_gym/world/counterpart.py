@@ -6,7 +6,7 @@ What it knows is the task's (`Draft.answers`, by intent); what it understands is
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -40,7 +40,7 @@ class Counterpart:
 
     Attributes:
         who: What it is called in the tool's description: ``customer``, ``colleague``.
-        intents: What it understands, by name; the first that fits a question counts.
+        intents: What it understands, by name. Of several that fit a question, the first that it knows an answer to counts.
         stand_in: Who reads questions in its place, a language model say: ``stand_in(goal, question, answers)``, with what it knows
             by intent, gives the name of an intent, or a text of its own. A text is told as it is and stands for no intent; an empty
             one says that there is nothing to add.
@@ -65,7 +65,7 @@ class Counterpart:
             TypeError: A stand-in said something that is no text.
         """
         if self.stand_in is None:
-            intent = self.understand(question)
+            intent = self.understand(question, answers)
             return intent, answers.get(intent)
         said = self.stand_in(goal, question, plain(answers))
         if not isinstance(said, str):
@@ -74,10 +74,11 @@ class Counterpart:
             return said, answers.get(said)
         return "", {"answer": said} if said.strip() else None
 
-    def understand(self, question: str) -> str:
-        """The intent of a question, or nothing."""
-        asked = " ".join(question.lower().split())
-        return next((name for name, pattern in self._patterns.items() if pattern.search(asked)), "")
+    def understand(self, question: str, known: Collection[str] = ()) -> str:
+        """The intent of a question, or nothing: of several the first of those known, or else the first."""
+        asked = " ".join(question.lower().replace("’", "'").split())
+        fitting = [name for name, pattern in self._patterns.items() if pattern.search(asked)]
+        return next((name for name in fitting if name in known), fitting[0] if fitting else "")
 
     @cached_property
     def tool(self) -> ToolSpec:
