@@ -13,7 +13,7 @@ from agent_gym.browser.chromium.episode import Episode
 from agent_gym.browser.chromium.host import START_S, Host, Place
 from agent_gym.browser.chromium.mirror import Mirror
 from agent_gym.browser.chromium.picture import picture
-from agent_gym.browser.chromium.serving import Server
+from agent_gym.browser.chromium.serving import Answer, Server
 from agent_gym.browser.inprocess.naming import Ids
 from agent_gym.browser.inprocess.site import BLANK, Interrupted, Site, quoted
 from agent_gym.browser.lines import escaped, short
@@ -276,6 +276,11 @@ class BrowserPage(Page):
                     self._leave(at_once=True)
                     raise InfrastructureError(f"the browser did not come to an end in {within_s:g} s")
                 if self._interrupted:
+                    waiting = [event]
+                    while not self._jobs.empty():
+                        waiting.append(self._jobs.get())
+                    for each in filter(None, waiting):  # what is not answered would hold up the next action
+                        self._respond(each, None)
                     raise Interrupted("interrupted before the page had come")
                 if event is not None:
                     self._serve(event)
@@ -297,4 +302,7 @@ class BrowserPage(Page):
             self._server.clock = f"{self._seed} {self._episode.passed}"
             answer = self._server.answer(event)
         finally:
-            self._host.submit(self._episode.respond(event, answer, event["frameId"] not in self._server.status))
+            self._respond(event, answer)
+
+    def _respond(self, event: Mapping[str, Any], answer: Answer | None) -> None:
+        self._host.submit(self._episode.respond(event, answer, event["frameId"] not in self._server.status))

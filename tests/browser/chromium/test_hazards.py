@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import itertools
+import re
 import socket
 import subprocess
 import sys
@@ -189,6 +190,23 @@ def test_what_a_script_saves_never_reaches_the_disk(open_page: Open) -> None:
         page = open_page(Site(a=f"<p>here<script>{save.format(href)}</script>"), "/a")
         page.scroll(0, 0)
         assert (page.snapshot().outline, page.probes()["temp_files"]) == ("here", [])
+
+
+def test_what_is_asked_for_when_interrupted_is_refused(open_page: Open) -> None:
+    def slow(_: object) -> Response:
+        time.sleep(0.5)  # the others have been asked for by then
+        page.interrupt()
+        return html("slow")
+
+    fetch = "fetch('/{0}').then(()=>{{said.textContent+='{0} '}},()=>{{said.textContent+='no {0} '}});"
+    site = Site(a=f'<button onclick="{fetch.format("slow")}{fetch.format("b")}{fetch.format("c")}">Go</button><p id=said>', slow=slow)
+    page = open_page(site, "/a", deadline_s=5.0)
+    with pytest.raises(PageError, match="interrupted"):
+        page.click(bid(page, "Go"))
+    page.scroll(0, 0)
+    assert {"slow", "no b", "no c"} <= set(re.findall("(?:no )?[a-z]+", page.snapshot().outline.rpartition("\n")[2]))
+    page.goto("/")
+    assert page.snapshot().title == "Home"
 
 
 def test_many_popups_are_bounded(open_page: Open) -> None:
