@@ -1,10 +1,18 @@
 // The clock and the chance of a page, and what it makes and saves. Clock and chance follow from the seed and from how much time the
 // agent's actions have taken, as the answer that brought the page tells in its headers; what was opened without one goes on from where
-// it was opened.
+// it was opened. What this goes on with later it takes hold of now: a page may change whatever stands in its world.
 (() => {
   delete Element.prototype.requestPointerLock; // where the pointer is locked to an element, clicks wait for moves that never come
 
-  const KEY = Symbol.for("agent-gym");
+  const KEY = "agent-gym";
+  const {apply} = Reflect, Later = Promise, Bytes = Uint8Array, {fromCharCode} = String, {max, trunc} = Math, encode = btoa, run = eval, report = reportError.bind(window);
+  const held = (what, name) => {
+    const {get, value} = Object.getOwnPropertyDescriptor(what, name);
+    return get ? each => apply(get, each, []) : (each, ...values) => apply(value, each, values);
+  };
+  const frames = held(window, "length"), post = held(MessagePort.prototype, "postMessage");
+  const size = held(Blob.prototype, "size"), read = held(Blob.prototype, "arrayBuffer");
+
   const BEGINNING = Date.UTC(2026, 0, 1);
 
   function opened() {
@@ -59,8 +67,8 @@
   }
 
   const timer = again => (what, wait, ...values) => {
-    const each = Math.max(1, Math.trunc(wait) || 0);
-    return ask(each, typeof what === "function" ? () => what.apply(window, values) : () => (0, eval)(String(what)), again ? each : 0);
+    const each = max(1, trunc(wait) || 0);
+    return ask(each, typeof what === "function" ? () => apply(what, window, values) : () => (0, run)(`${what}`), again ? each : 0);
   };
   const forget = id => { due.delete(Number(id)); };
   globalThis.setTimeout = timer(false);
@@ -70,28 +78,33 @@
   globalThis.clearTimeout = globalThis.clearInterval = globalThis.cancelAnimationFrame = globalThis.cancelIdleCallback = forget;
 
   const {port1, port2} = new MessageChannel();
-  const waiting = [];
-  port1.onmessage = () => waiting.shift()();
-  const turn = () => new Promise(done => { waiting.push(done); port2.postMessage(0); });
+  const waiting = {__proto__: null};
+  let turns = 0, taking = 0;
+  port1.onmessage = () => {
+    const done = waiting[taking];
+    delete waiting[taking++];
+    done();
+  };
+  const own = () => new Later(done => { waiting[turns++] = done; post(port2, 0); });
 
   // --- What it saves ---
 
   const MOST = 2000000;
-  const made = new Map(); // blobs, by their URLs
-  const saved = []; // links to them that were clicked: the name to save under, and what
+  const made = {__proto__: null}; // blobs, by their URLs
+  let saved = []; // links to them that were clicked: the name to save under, and what
   const create = URL.createObjectURL, revoke = URL.revokeObjectURL;
   URL.createObjectURL = what => {
     const url = create.call(URL, what);
-    if (what instanceof Blob) made.set(url, what);
+    if (what instanceof Blob) made[url] = what;
     return url;
   };
-  URL.revokeObjectURL = url => { ask(1, () => { made.delete(url); revoke.call(URL, url); }); };
+  URL.revokeObjectURL = url => { ask(1, () => { delete made[url]; revoke.call(URL, url); }); };
 
   async function save(link, event) {
-    const {href, download} = link, blob = made.get(href);
+    const {href, download} = link, blob = made[href];
     if (!blob || !link.hasAttribute("download")) return;
-    await turn(); // whoever else listens may prevent it
-    if (!event?.defaultPrevented) saved.push([download, blob]);
+    await own(); // whoever else listens may prevent it
+    if (!event?.defaultPrevented) saved[saved.length] = [download, blob];
   }
 
   addEventListener("click", event => {
@@ -109,17 +122,27 @@
   };
 
   async function taken() {
-    const told = [];
-    for (const [name, blob] of saved.splice(0)) {
-      const bytes = blob.size <= MOST ? new Uint8Array(await blob.arrayBuffer()) : null;
-      told.push([name, bytes && btoa(Array.from(bytes, byte => String.fromCharCode(byte)).join(""))]);
+    const told = saved;
+    saved = [];
+    for (let at = 0; at < told.length; at++) {
+      const blob = told[at][1];
+      told[at][1] = null;
+      if (size(blob) > MOST) continue;
+      const bytes = new Bytes(await read(blob));
+      let text = "";
+      for (let each = 0; each < bytes.length; each++) text += fromCharCode(bytes[each]);
+      told[at][1] = encode(text);
     }
     return told;
   }
 
-  // Lets time pass here and in the frames within; gives how many things were due, and what was saved.
-  async function pass(time) {
-    const within = Array.from(frames).flatMap(frame => { try { return frame[KEY] ?? []; } catch { return []; } });
+  const clock = at => { try { return window[at][KEY]; } catch { return null; /* of another origin */ } };
+
+  // Lets time pass here and in the frames within; gives how many things were due, and what was saved. A frame that a script removes
+  // meanwhile has no turns of its own any more: it takes those of the outermost.
+  async function pass(time, turn = own) {
+    const within = [];
+    for (let at = 0; at < frames(window); at++) within[at] = clock(at);
     const until = now + time;
     let done = 0;
     for (;;) {
@@ -129,19 +152,19 @@
       now = first.at;
       if (first.every) due.get(first.id).at += first.every;
       else due.delete(first.id);
-      try { first.run(); } catch (error) { reportError(error); }
+      try { first.run(); } catch (error) { report(error); }
       done++;
       await turn(); // what that has set going
     }
     now = until;
     const told = {due: done, saved: saved.length ? await taken() : []};
-    for (const clock of within) {
-      const {due, saved} = await clock.pass(time);
-      told.due += due;
-      told.saved.push(...saved);
+    for (let at = 0; at < within.length; at++) {
+      const theirs = await within[at]?.pass(time, turn);
+      told.due += theirs?.due ?? 0;
+      for (let each = 0; each < (theirs?.saved.length ?? 0); each++) told.saved[told.saved.length] = theirs.saved[each];
     }
     return told;
   }
 
-  Object.defineProperty(window, KEY, {value: {pass, told: () => [seed, now - BEGINNING]}});
+  Object.defineProperty(window, KEY, {value: Object.freeze({pass, told: () => [seed, now - BEGINNING]})});
 })();

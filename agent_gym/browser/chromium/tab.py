@@ -3,6 +3,7 @@
 import asyncio
 import json
 from collections.abc import Mapping
+from contextlib import suppress
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
@@ -16,8 +17,8 @@ __all__ = ["LATE_S", "Activity", "Closed", "Left", "Tab"]
 LATE_S = 2.0
 """How long what the browser tells of a tab or a request may come after what it was told for."""
 _WORLD = "agent-gym"
-_CLOCK = 'globalThis[Symbol.for("agent-gym")]'
-"""Of the page; see clock.js."""
+_CLOCK = 'window["agent-gym"]'
+"""Of the page; see clock.js. Neither name can be taken from the page."""
 _GONE = ("navigated", "destroyed", "Cannot find context", "uniqueContextId not found")
 _SOURCE = files(__package__).joinpath("page.js").read_text("utf-8")
 
@@ -180,7 +181,10 @@ class Tab:
         Raises:
             Left: The document was left meanwhile.
         """
-        told = await self._evaluate(f"{_CLOCK}?.pass({time})", self.outer) if self.outer is not None else None
+        told: dict[str, Any] | None = None
+        if self.outer is not None:
+            with suppress(InfrastructureError):  # it runs among the page's scripts, which may break what it stands on
+                told = await self._evaluate(f"{_CLOCK}?.pass({time})", self.outer)
         return told or {"due": 0, "saved": []}
 
     async def _evaluate(self, expression: str, world: str) -> Any:

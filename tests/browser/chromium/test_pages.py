@@ -18,3 +18,26 @@ def test_forms_and_fields_may_have_any_name(open_page: Open) -> None:
     assert (value(page, "childNodes"), page.snapshot().title) == ("x", "T")
     assert {element.name for element in page.snapshot().elements} == {"Form", *FIELDS, *FORMS}
     assert bid(page, "body") in page.boxes()
+
+
+CHANGES = """let frames, length = 7, globalThis; Array.from = () => null; Array.prototype.push = Symbol = null;
+String = Number = Math = Reflect = Object.prototype.pass = Promise = Map = 1; Promise.prototype.then = () => 0;
+Function.prototype.call = Function.prototype.apply = MessagePort.prototype.postMessage = reportError = null;"""
+
+
+def test_a_page_may_change_what_scripts_rely_on(open_page: Open) -> None:
+    button = "<button onclick=\"setTimeout(()=>{this.textContent='Done'},400)\">Go</button>"
+    page = open_page(Site(a=f"{button}<script>{CHANGES}</script>"), "/a")
+    page.click(bid(page, "Go"))
+    assert bid(page, "Done")
+
+
+def test_time_passes_in_frames_that_go(open_page: Open) -> None:
+    inner = "<p>in<script>setInterval(()=>0,50);setTimeout(()=>frameElement.remove(),{})</script>"
+    site = Site(
+        a="<iframe src=/b></iframe><iframe src=/c></iframe><p>out<script>setTimeout(()=>frames[0].frameElement.remove(),700)</script>"
+    )
+    site.pages |= {"/b": inner.format(9000), "/c": inner.format(800)}
+    page = open_page(site, "/a", deadline_s=8.0)
+    page.scroll(0, 0)
+    assert page.snapshot().outline == "out"
