@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from agent_gym.core import ToolCall
-from agent_gym.envs.worlds.retail.drafting import compose, pick, reading
+from agent_gym.envs.worlds.retail.drafting import compose, pick
 from agent_gym.envs.worlds.retail.families import cancel, change_address
 from agent_gym.envs.worlds.retail.rules import prepare
 from agent_gym.envs.worlds.retail.targets import any_target
@@ -26,8 +26,9 @@ def _draft(world: World, rng: np.random.Generator, split: str) -> Draft:
     if rng.integers(3) == 0:  # the records are the customer's own, and nothing stands in the way
         return replace(draft, identity=target.user_id)
     others = world.query("SELECT user_id FROM users WHERE user_id != ? ORDER BY user_id", (target.user_id,))
-    locked = reading("order", target.order_id) if route == "id" else reading("user", target.user_id)
-    tried = {**locked, "status": "forbidden"}
+    # Whatever it is that was not permitted for the one record of theirs that can be known.
+    known = {"order_id": target.order_id} if route == "id" else {"user_id": target.user_id}
+    tried = {"tool": "*", "arguments": known, "status": "forbidden"}
     return replace(
         draft,
         identity=pick(rng, others)["user_id"],
