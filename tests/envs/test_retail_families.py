@@ -207,6 +207,18 @@ def test_probing_beats_guessing_and_taking_back_leaves_no_trace() -> None:
     assert undone > 5
 
 
+@pytest.mark.parametrize("family", ["retail/exchange", "retail/second_choice"])
+def test_an_exchange_for_what_was_not_looked_at_is_a_failure(family: str) -> None:
+    for task in sample(family, "test", 20):
+        episode, calls = Episode(task), []
+        while (call := episode.oracle()).name not in CLOSING:
+            episode.step(call)
+            calls.append(call)
+        episode.session.close()
+        assert close_at_once(task, call, *(one for one in calls if one.name != "get_product")) is not Ending.SUCCESS
+        assert close_at_once(task, call, *calls) is Ending.SUCCESS
+
+
 @pytest.mark.parametrize("family", FIRST)
 def test_calling_everything_with_everything_read_does_not_succeed(family: str) -> None:
     for task in sample(family, "test", 10):

@@ -36,7 +36,7 @@ class Ask:
         slots: The request's own slots.
         rows: The goal rows.
         allowed: What may change.
-        reads: Records beside order and account that lead to it, for the milestones.
+        reads: Calls beside reading order and account that must come before the first write.
         asks: The field that is asked for; nothing if something is to be done.
         answer: Its value.
         events: What somebody else does meanwhile.
@@ -190,7 +190,7 @@ def compose(
         milestones += [{"name": f"read_{call['tool'].removeprefix('get_')}", "call": call} for call in ask.reads]
         if not ask.asks:
             milestones.append({"name": "done", "goal": True})
-        look_first = list(reads.values())
+        look_first = [*reads.values(), *ask.reads]
     return Draft(
         goal=written.text,
         params={"request": request.name, "route": route, "slots": written.slots, "order_id": target.order_id},
@@ -205,7 +205,7 @@ def compose(
         events=[] if refusal else ask.events,
         steps=looked + 1 if refusal or ask.asks else looked + len(ask.reads) + 2,
         distractors=order_count(world, target.user_id) - 1 + alike(world, target.user_id),
-        facts=len(look_first) + len(ask.reads),
+        facts=len(look_first),
     )
 
 

@@ -106,8 +106,7 @@ def _draft(world: World, rng: np.random.Generator, split: str) -> Draft:
     for kind in [kind for kind in METHODS if kind not in known][:2]:
         world.insert("payment_methods", payment_id=world.new_id("M"), user_id=target.user_id, kind=kind, accepted=1)
     draft = compose(world, rng, split, REQUEST, pick(rng, ("id", "email", "zip")), target)
-    declined = [milestone["call"] for milestone in draft.milestones if "status" in milestone.get("call", {})]
-    return replace(draft, look_first=[*draft.look_first, *declined], distractors=draft.distractors + 3)
+    return replace(draft, distractors=draft.distractors + 3)
 
 
 FAMILY = Family(name="new_payment", draft=_draft, capabilities=("recover_from_error",))

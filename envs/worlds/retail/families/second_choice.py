@@ -112,8 +112,7 @@ def _draft(world: World, rng: np.random.Generator, split: str) -> Draft:
     prepare(world, "exchange", target)
     world.update("items", target.item_id, finish="plain")
     draft = compose(world, rng, split, REQUEST, pick(rng, ("id", "email", "zip")), target)
-    looked = [milestone["call"] for milestone in draft.milestones if milestone["name"] == "read_product"]
-    return replace(draft, look_first=[*draft.look_first, *looked], steps=draft.steps + len(draft.events))
+    return replace(draft, steps=draft.steps + len(draft.events))
 
 
 FAMILY = Family(name="second_choice", draft=_draft, capabilities=("conflict", "multi_hop"))
