@@ -155,7 +155,7 @@ class BrowserPage(Page):
         return {**told, "downloads": list(self.downloads)}
 
     def interrupt(self) -> None:
-        """Stops waiting for an action. May be called from any thread, at any time."""
+        """Stops waiting for the action that is under way; what is shown can still be read. May be called from any thread, at any time."""
         self._interrupted = True
         self._jobs.put(None)
 
@@ -226,7 +226,7 @@ class BrowserPage(Page):
         Raises:
             PageError: It could not be done, or led to what is refused.
         """
-        self._finish(self._wait(self._episode.act(action, through_dialog)))
+        self._finish(self._wait(self._episode.act(action, through_dialog), stoppable=True))
         if self._server.refused is not None:
             raise self._server.refused
         document = self._mirror.document
@@ -249,12 +249,13 @@ class BrowserPage(Page):
     async def _open(self, place: Place) -> Episode:
         return Episode(self._host, place, self._jobs.put)
 
-    def _wait(self, work: "Coroutine[Any, Any, Any]", within_s: float | None = None) -> Any:
+    def _wait(self, work: "Coroutine[Any, Any, Any]", within_s: float | None = None, stoppable: bool = False) -> Any:
         """Waits for work on the browser's thread, and answers the browser's requests meanwhile.
 
         Args:
             work: What to wait for.
             within_s: In how many seconds it must come to an end; by default those of an action.
+            stoppable: Whether it is an action: reading is not interrupted.
 
         Raises:
             Interrupted: It was interrupted.
@@ -275,7 +276,7 @@ class BrowserPage(Page):
                 if left <= 0:
                     self._leave(at_once=True)
                     raise InfrastructureError(f"the browser did not come to an end in {within_s:g} s")
-                if self._interrupted:
+                if stoppable and self._interrupted:
                     waiting = [event]
                     while not self._jobs.empty():
                         waiting.append(self._jobs.get())

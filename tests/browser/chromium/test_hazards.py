@@ -203,6 +203,10 @@ def test_what_is_asked_for_when_interrupted_is_refused(open_page: Open) -> None:
     page = open_page(site, "/a", deadline_s=5.0)
     with pytest.raises(PageError, match="interrupted"):
         page.click(bid(page, "Go"))
+    assert bid(page, "Go") in page.boxes()
+    page.interrupt()  # too late: nothing is under way
+    assert page.picture().any()
+    assert page.probes()["tabs"] == [f"{ORIGIN}/a"]
     page.scroll(0, 0)
     assert {"slow", "no b", "no c"} <= set(re.findall("(?:no )?[a-z]+", page.snapshot().outline.rpartition("\n")[2]))
     page.goto("/")
