@@ -58,11 +58,32 @@
 
   // --- What is due ---
 
-  const due = new Map(); // in the order in which it was asked for
+  const known = {__proto__: null}; // by its number
+  const due = []; // a heap of it: what is due next stands first; what was forgotten stays until then
   let count = 0;
+  const before = (one, other) => one.at < other.at || (one.at === other.at && one.number < other.number);
+
+  function put(each) {
+    let at = due.length;
+    for (let up; at && before(each, due[up = (at - 1) >> 1]); at = up) due[at] = due[up];
+    due[at] = each;
+  }
+
+  function next() {
+    const first = due[0], last = due[due.length - 1];
+    due.length--;
+    let at = 0;
+    for (let down; (down = 2 * at + 1) < due.length; at = down) {
+      if (down + 1 < due.length && before(due[down + 1], due[down])) down++;
+      if (!before(due[down], last)) break;
+      due[at] = due[down];
+    }
+    if (due.length) due[at] = last;
+    return first;
+  }
 
   function ask(wait, run, every = 0) {
-    due.set(++count, {at: now + wait, run, every});
+    put(known[++count] = {number: count, at: now + wait, run, every});
     return count;
   }
 
@@ -70,7 +91,11 @@
     const each = max(1, trunc(wait) || 0);
     return ask(each, typeof what === "function" ? () => apply(what, window, values) : () => (0, run)(`${what}`), again ? each : 0);
   };
-  const forget = id => { due.delete(Number(id)); };
+  const forget = number => {
+    const each = known[number];
+    if (each) each.run = null;
+    delete known[number];
+  };
   globalThis.setTimeout = timer(false);
   globalThis.setInterval = timer(true);
   globalThis.requestAnimationFrame = what => ask(16 - now % 16, () => what(since()));
@@ -145,13 +170,14 @@
     for (let at = 0; at < frames(window); at++) within[at] = clock(at);
     const until = now + time;
     let done = 0;
-    for (;;) {
-      let first = null;
-      for (const [id, each] of due) if (each.at <= until && !(first?.at <= each.at)) first = {id, ...each};
-      if (!first) break;
+    while (due.length && due[0].at <= until) {
+      const first = next();
+      if (!first.run) continue;
       now = first.at;
-      if (first.every) due.get(first.id).at += first.every;
-      else due.delete(first.id);
+      if (first.every) {
+        first.at += first.every;
+        put(first);
+      } else delete known[first.number];
       try { first.run(); } catch (error) { report(error); }
       done++;
       await turn(); // what that has set going

@@ -41,3 +41,20 @@ def test_time_passes_in_frames_that_go(open_page: Open) -> None:
     page = open_page(site, "/a", deadline_s=8.0)
     page.scroll(0, 0)
     assert page.snapshot().outline == "out"
+
+
+TIMERS = """const ran = [], asked = [];
+for (let i = 0; i < 2000; i++) {
+  const wait = i * 7919 % 401, id = setTimeout(() => ran.push(i), wait);
+  if (i % 5) asked.push([Math.max(1, wait), i]); else clearTimeout(id);
+}
+const beat = setInterval(() => { if (ran.push(-1) && ran.filter(i => i < 0).length == 3) clearInterval(beat) }, 405);
+const right = () => asked.sort((a, b) => a[0] - b[0] || a[1] - b[1]).map(each => each[1]).concat(-1, -1, -1).join() == ran.join();"""
+
+
+def test_timers_run_in_the_order_of_their_time(open_page: Open) -> None:
+    page = open_page(Site(a=f"<button onclick='this.textContent=right()'>Go</button><script>{TIMERS}</script>"), "/a")
+    for _ in range(3):
+        page.scroll(0, 0)
+    page.click(bid(page, "Go"))
+    assert bid(page, "true")
