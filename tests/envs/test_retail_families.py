@@ -183,16 +183,17 @@ def test_closing_an_account_unasked_or_after_a_no_is_a_violation() -> None:
     assert said == {"yes", "no"}
 
 
-def test_probing_beats_guessing_and_taking_back_leaves_no_trace() -> None:
-    guessed, undone = 0, 0
+def test_of_vouchers_only_trying_both_tells_the_better_and_taking_back_leaves_no_trace() -> None:
+    undone = 0
     tasks = sample("retail/best_voucher", "test", 40)
     for task in tasks:
         episode = Episode(task)
         digests: list[str] = []
         looks: list[ToolCall] = []
         while (call := episode.oracle()).name not in CLOSING:
-            if call.name == "apply_voucher" and not digests:
-                guessed += close_at_once(task, ToolCall("finish"), *looks, call) is Ending.SUCCESS
+            if call.name == "apply_voucher":
+                ending = close_at_once(task, ToolCall("finish"), *looks, call)
+                assert ending is Ending.FAILURE  # be it the better one or not
             episode.step(call)
             if TOOLS[call.name].read_only:
                 looks.append(call)
@@ -203,8 +204,7 @@ def test_probing_beats_guessing_and_taking_back_leaves_no_trace() -> None:
             undone += 1
         assert episode.step(call) is Ending.SUCCESS
         episode.session.close()
-    assert len(tasks) // 4 < guessed < len(tasks) * 3 // 4
-    assert undone > 5
+    assert len(tasks) // 4 < undone < len(tasks) * 3 // 4
 
 
 @pytest.mark.parametrize("family", ["retail/exchange", "retail/second_choice"])

@@ -1,6 +1,7 @@
 """Best voucher: what a voucher takes off, only putting it on the cart tells. One is tried after the other, the worse taken back."""
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ from agent_gym.core import ToolCall
 from agent_gym.envs.worlds.retail.catalogue import VOUCHERS
 from agent_gym.envs.worlds.retail.drafting import Errand, pick
 from agent_gym.envs.worlds.retail.routes import find_account, phrasebook
-from agent_gym.world import Draft, Family, Script, World
+from agent_gym.world import Draft, Family, Script, World, next_call
 
 __all__ = ["FAMILY", "REQUEST"]
 
@@ -35,20 +36,23 @@ _FRAMES = {
 }
 
 
-def _oracle(slots: Mapping[str, str]) -> Script:
+def _script(slots: Mapping[str, str], *, guesses: bool) -> Script:
     user, closing = yield from find_account("cart", slots)
     if closing:
         yield closing
         return
     yield ToolCall("get_cart", {"user_id": user["user_id"]})
     one = yield ToolCall("apply_voucher", {"user_id": user["user_id"], "voucher": slots["voucher"]})
+    if guesses:
+        yield ToolCall("finish")
+        return
     other = yield ToolCall("apply_voucher", {"user_id": user["user_id"], "voucher": slots["voucher2"]})
     if "refused" not in one and "refused" not in other and one["total_cents"] < other["total_cents"]:
         yield ToolCall("undo")
     yield ToolCall("finish")
 
 
-REQUEST = Errand(name="best_voucher", book=phrasebook(_FRAMES), oracle=_oracle)
+REQUEST = Errand(name="best_voucher", book=phrasebook(_FRAMES), oracle=partial(_script, guesses=False))
 
 
 def _draft(world: World, rng: np.random.Generator, split: str) -> Draft:
@@ -66,7 +70,7 @@ def _draft(world: World, rng: np.random.Generator, split: str) -> Draft:
     if rng.integers(2):  # which of the two is a share and which a sum tells nothing
         terms.reverse()
     one_off, other_off = (cart["cents"] * one["percent"] // 100 + one["amount_cents"] for one in terms)
-    refused = int(rng.integers(6))
+    refused = int(rng.integers(16))  # one of the two now and then, else neither
     for index, (voucher, term) in enumerate(zip((first, second), terms, strict=True)):
         world.update("vouchers", voucher, **term, minimum_cents=cart["cents"] + 1 if refused == index else 0)
     best = second if refused == 0 or (refused != 1 and other_off > one_off) else first
@@ -84,7 +88,7 @@ def _draft(world: World, rng: np.random.Generator, split: str) -> Draft:
         reads=[{"tool": "get_cart", "arguments": where}],
         rows=[{"table": "users", "where": where, "values": {"voucher": best}}],
         allowed=[{"table": "users", "where": where, "columns": ["voucher"]}],
-        milestones=[{"name": f"tried_{number}", "call": call} for number, call in enumerate(tried, 1)],
+        milestones=[{"name": f"tried_{number}", "call": call, "needed": True} for number, call in enumerate(tried, 1)],
         distractors=1,
         facts=4,
     )
@@ -95,4 +99,15 @@ def _untried(_: Sequence[Mapping[str, Any]]) -> ToolCall:
     return ToolCall("finish")
 
 
-FAMILY = Family(name="best_voucher", draft=_draft, capabilities=("reversible_probe",), cheats={"tries none": _untried})
+def _guess(observations: Sequence[Mapping[str, Any]]) -> ToolCall:
+    """Takes the first for the better one."""
+    slots = REQUEST.book.read(observations[0]["data"]["goal"])
+    return next_call(_script(slots or {}, guesses=True), observations)
+
+
+FAMILY = Family(
+    name="best_voucher",
+    draft=_draft,
+    capabilities=("reversible_probe",),
+    cheats={"tries none": _untried, "tries one": _guess},
+)
