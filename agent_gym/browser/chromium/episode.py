@@ -57,6 +57,7 @@ class Episode:
         self._hand = hand
         self._activity = place.activity
         self._coming = 0  # tabs that open
+        self._broken: InfrastructureError | None = None  # why an answer was not taken
         self._asked = asyncio.Event()  # a dialog was opened
         self._held: asyncio.Future[Any] | None = None  # what the dialog keeps from ending
         place.take = self._take
@@ -97,6 +98,8 @@ class Episode:
             ):
                 self._activity.never_mind(event["frameId"])
                 await self._host.close(event["frameId"])
+        except InfrastructureError as error:
+            self._broken = error
         finally:
             self._activity.pending -= 1
             self._activity.changed.set()
@@ -168,6 +171,7 @@ class Episode:
         Raises:
             Blocked: A dialog is open.
             PageError: It could not be done.
+            InfrastructureError: The browser did not take an answer of the site.
         """
         if self.dialog is not None and not through_dialog:
             action.close()
@@ -180,6 +184,8 @@ class Episode:
             raise NoSuchElement("stale: the page was left") from None
         await self._rest("frame")
         told: dict[str, Any] = {"page": await self._pass() or await self._rest("watch"), "dialog": None}
+        if self._broken is not None:
+            raise self._broken
         if told["page"] is not None:
             told["page"]["world"] = self.tab.world
             self._place.clipboard = told["page"].pop("clipboard") or self._place.clipboard

@@ -337,16 +337,25 @@ class Host:
             await self._requests.send("Target.closeTarget", {"targetId": target})
 
     async def respond(self, request: str, answer: Answer | None) -> None:
-        """Answers a paused request; None refuses it, and a page stays where it is."""
+        """Answers a paused request; None refuses it, and a page stays where it is.
+
+        Raises:
+            InfrastructureError: The browser does not take the answer.
+        """
         if self._requests is None:
             return
+        refusal = {"requestId": request, "errorReason": "Aborted"}
         if answer is None:
-            await self._requests.send("Fetch.failRequest", {"requestId": request, "errorReason": "Aborted"})
-        else:
-            headers = [{"name": name, "value": value} for name, value in answer.headers]
-            body = base64.b64encode(answer.body).decode()
-            told = {"requestId": request, "responseCode": answer.status, "responseHeaders": headers, "body": body}
+            await self._requests.send("Fetch.failRequest", refusal)
+            return
+        headers = [{"name": name, "value": value} for name, value in answer.headers]
+        body = base64.b64encode(answer.body).decode()
+        told = {"requestId": request, "responseCode": answer.status, "responseHeaders": headers, "body": body}
+        try:
             await self._requests.send("Fetch.fulfillRequest", told)
+        except _error() as error:
+            await self._requests.send("Fetch.failRequest", refusal)  # which fails if nobody waits for it any longer
+            raise InfrastructureError(f"the browser does not take an answer of the site: {error}") from error
 
 
 def _error() -> type[Exception]:

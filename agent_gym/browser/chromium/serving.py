@@ -25,8 +25,10 @@ TAG = "x-agent-gym-episode"
 NOTHING_TO_SHOW = (204, 205)
 """Statuses for which a browser stays where it is."""
 
+_REDIRECTS = (301, 302, 303, 307, 308)
 _MAX_REDIRECTS = 20
 _MAX_KEPT = 8
+_NOT_MODIFIED = 304
 _HTML = "text/html; charset=utf-8"
 
 
@@ -85,14 +87,14 @@ class Server:
                 raise PageError(f"the page redirects without an end: {_MAX_REDIRECTS} redirects, the last to {quoted(url)}")
             answer = self._exchange(url, request, page)
             location = next((value for name, value in answer.headers if name.lower() == "location"), "")
-            if 300 <= answer.status < 400 and location:
+            if answer.status in _REDIRECTS and location:
                 self._site.resolve(url, location)
                 self._hops[event["requestId"]] = hops + 1
                 return answer
             if page:
-                answer = self._shown(url, request, answer)
+                status, answer = answer.status, self._shown(url, request, answer)
                 if answer is not _STAY:
-                    self.status[event["frameId"]] = answer.status
+                    self.status[event["frameId"]] = status
         except PageError as error:
             if page:
                 self.refused = error
@@ -128,12 +130,14 @@ class Server:
         environ["REQUEST_URI"] = environ["RAW_URI"] = f"{path}?{query}" if query else path
         try:
             chunks, status, given = run_wsgi_app(self._app, environ)
-            content = read(chunks)
+            content, code = read(chunks), int(status[:3])
         except InfrastructureError:
             raise
         except Exception as error:
             raise InfrastructureError(f"the site failed at {method} {path}: {error!r}") from error
-        answer = Answer(int(status[:3]), tuple((name, value) for name, value in given.items()), content)
+        if not 200 <= code <= 599:
+            raise InfrastructureError(f"the site failed at {method} {path}: it answered with status {status!r}")
+        answer = Answer(code, tuple((name, value) for name, value in given.items()), content)
         if page and request["method"] == "POST" and not 300 <= answer.status < 400:
             self._posted[key] = answer
             for old in list(self._posted)[:-_MAX_KEPT]:
@@ -162,4 +166,5 @@ class Server:
         dropped = ("content-type", "content-length", "content-encoding", "content-disposition")
         kept = tuple((name, value) for name, value in answer.headers if name.lower() not in dropped)
         told = (("Content-Type", _HTML), ("Server-Timing", f'agent-gym;desc="{self.clock}"'))
-        return Answer(answer.status, (*kept, *told), markup)
+        status = 200 if answer.status == _NOT_MODIFIED else answer.status  # for which a browser would look into its cache
+        return Answer(status, (*kept, *told), markup)

@@ -249,6 +249,26 @@ def test_a_site_that_fails_is_ours_to_mend(open_page: Open) -> None:
         page.goto("/broken")
 
 
+@pytest.mark.parametrize("status", [101, 600, 999])
+def test_a_status_that_is_none_is_ours_to_mend(open_page: Open, status: int) -> None:
+    page = open_page(Site(a=lambda _: Response("x", status)), deadline_s=10.0)
+    with pytest.raises(InfrastructureError, match=f"the site failed at GET /a: it answered with status '{status}"):
+        page.goto("/a")
+
+
+def test_an_answer_that_the_browser_does_not_take_is_ours_to_mend(open_page: Open) -> None:
+    page = open_page(Site(a=lambda _: Response("x", headers={"a b": "c"})), deadline_s=10.0)
+    with pytest.raises(InfrastructureError, match="does not take an answer"):
+        page.goto("/a")
+
+
+def test_statuses_are_shown_as_they_are(open_page: Open) -> None:
+    page = open_page(Site(a=lambda _: Response(status=304), b=lambda _: html("<p>choose", 300), c=lambda _: Response(status=204)))
+    for path, status, outline in (("/a", 304, "# 304 Not Modified"), ("/b", 300, "choose"), ("/c", 300, "choose")):
+        page.goto(path)
+        assert (page.snapshot().status, page.snapshot().outline) == (status, outline)
+
+
 def test_closed_pages_say_so(open_page: Open) -> None:
     page: ChromiumPage = open_page(Site())
     page.close()
