@@ -189,7 +189,7 @@ globalThis.agent ??= (() => {
       for (const [right, down] of [[0.5, 0.5], [0.2, 0.5], [0.8, 0.5], [0.5, 0.2], [0.5, 0.8]]) {
         const x = rect.left + rect.width * right, y = rect.top + rect.height * down;
         const over = covering(e, x, y);
-        if (!over) return {...outside(e, x, y)};
+        if (!over) return outside(e, x, y);
         cover ??= over;
       }
     }
@@ -204,19 +204,25 @@ globalThis.agent ??= (() => {
       if (!holds(e, hit) && ![...of(e, "labels") ?? []].some(label => holds(label, hit) && label.offsetParent)) return hit;
       const view = of(of(e, "ownerDocument"), "defaultView");
       if (view === window) return null;
-      const frame = view.frameElement, rect = frame.getBoundingClientRect();
-      x += rect.left + frame.clientLeft;
-      y += rect.top + frame.clientTop;
-      e = frame;
+      e = view.frameElement;
+      ({x, y} = through(e, x, y));
     }
+  }
+
+  // A point in a frame as a point of the document that the frame is in, which may show it larger or smaller.
+  function through(frame, x, y) {
+    const rect = frame.getBoundingClientRect(), style = getComputedStyle(frame);
+    const scale = (shown, own) => Math.abs(shown - own) < 1 ? 1 : shown / own;
+    return {
+      x: rect.left + scale(rect.width, frame.offsetWidth) * (frame.clientLeft + parseFloat(style.paddingLeft) + x),
+      y: rect.top + scale(rect.height, frame.offsetHeight) * (frame.clientTop + parseFloat(style.paddingTop) + y),
+    };
   }
 
   // A point of an element's document as a point of the page.
   function outside(e, x, y) {
     for (let view = of(of(e, "ownerDocument"), "defaultView"); view !== window; view = view.parent) {
-      const frame = view.frameElement, rect = frame.getBoundingClientRect();
-      x += rect.left + frame.clientLeft;
-      y += rect.top + frame.clientTop;
+      ({x, y} = through(view.frameElement, x, y));
     }
     return {x, y};
   }
@@ -293,9 +299,9 @@ globalThis.agent ??= (() => {
       if (!of(e, "isConnected")) continue;
       const rect = ask(e, "getBoundingClientRect");
       const x = rect.left + rect.width / 2, y = rect.top + rect.height / 2;
-      const {x: left, y: top} = outside(e, rect.left, rect.top);
-      if (rect.width < 1 || rect.height < 1 || left >= innerWidth || top >= innerHeight || left + rect.width <= 0 || top + rect.height <= 0) continue;
-      seen[number] = {box: [left, top, rect.width, rect.height].map(Math.round), covered: covering(e, x, y) !== null};
+      const {x: left, y: top} = outside(e, rect.left, rect.top), {x: right, y: bottom} = outside(e, rect.right, rect.bottom);
+      if (right - left < 1 || bottom - top < 1 || left >= innerWidth || top >= innerHeight || right <= 0 || bottom <= 0) continue;
+      seen[number] = {box: [left, top, right - left, bottom - top].map(Math.round), covered: covering(e, x, y) !== null};
     }
     return seen;
   }

@@ -1,5 +1,7 @@
 """What is on a page: names that get in the way, frames, what nobody can see, scripts that change what scripts rely on."""
 
+import pytest
+
 from tests.browser.chromium.conftest import Open
 from tests.browser.chromium.test_engine import bid, value
 from tests.browser.toy_site import Site
@@ -58,3 +60,21 @@ def test_timers_run_in_the_order_of_their_time(open_page: Open) -> None:
         page.scroll(0, 0)
     page.click(bid(page, "Go"))
     assert bid(page, "true")
+
+
+@pytest.mark.parametrize(
+    "style", ["padding:40px", "border:9px solid;padding:5% 0 0 3em", "transform:scale(0.5) translate(30px,50px);padding:40px"]
+)
+def test_what_is_clicked_in_a_frame_is_what_was_meant(open_page: Open, style: str) -> None:
+    names = ("One", "Two", "Three", "Four")
+    rows = "".join(
+        f"<button style='display:block;height:40px' onclick='parent.document.title=this.textContent'>{name}</button>" for name in names
+    )
+    page = open_page(Site(a=f"<iframe src=/b style='width:300px;height:300px;{style}'></iframe>", b=rows), "/a")
+    for name in names:
+        page.click(bid(page, name))
+        assert page.snapshot().title == name
+        x, y, width, height = page.boxes()[bid(page, name)]["box"]
+        page.mouse_click(1, 1)
+        page.mouse_click(x + width - 2, y + height - 2)
+        assert page.snapshot().focused == bid(page, name)
