@@ -7,10 +7,11 @@ from typing import Any
 import gymnasium
 import pytest
 
-from agent_gym.core import ToolCall
+from agent_gym.core import Task, ToolCall
+from agent_gym.core.seeding import derive
 from agent_gym.envs.worlds import load_worlds
 from agent_gym.testing import CHECKS, Maker
-from agent_gym.world import World, WorldTaskSet, carry_out
+from agent_gym.world import Draft, World, WorldTaskSet, carry_out
 
 (LIBRARY,) = load_worlds(["library"])
 TASKS = WorldTaskSet([LIBRARY])
@@ -26,9 +27,19 @@ def env() -> Any:
     made.close()
 
 
+def draft_of(task: Task) -> Draft:
+    """The draft that a task was made from."""
+    world = World(LIBRARY.schema, TASKS.base(task)[1])
+    with world.transaction(trial=True):
+        draft = LIBRARY.families[task.type.rpartition("/")[2]].draft(world, derive("task", task.id), task.split)
+    world.close()
+    return draft
+
+
 @pytest.mark.parametrize("family", TASKS.families("transfer"))
-def test_the_oracle_solves_every_task(env: Any, family: str) -> None:
+def test_the_oracle_solves_every_task_in_as_many_calls_as_the_draft_says(env: Any, family: str) -> None:
     ways: Counter[str] = Counter()
+    most = 0
     for task_id in TASKS.ids("transfer", family)[:60]:
         observation, info = env.reset(seed=0, options={"task_id": task_id})
         seen, calls = [observation], []
@@ -37,8 +48,14 @@ def test_the_oracle_solves_every_task(env: Any, family: str) -> None:
             observation, _, _, _, info = env.step(calls[-1])
             seen.append(observation)
         assert info["ending"] == "success", (task_id, calls)
+        draft = draft_of(TASKS.get(task_id))
+        assert len(calls) == draft.steps, (task_id, calls)
+        read = {call.arguments["member_id"] for call in calls if call.name == "get_member"}
+        assert len(read) <= 1 + draft.distractors
+        most = max(most, len(read))
         ways[" ".join(call.name for call in calls)] += 1
     assert len(ways) >= 3
+    assert most > 1  # of several who share the name, a wrong one came first
 
 
 def test_what_a_rule_forbids_is_a_violation(env: Any) -> None:

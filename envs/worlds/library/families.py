@@ -22,6 +22,7 @@ _FRAMES = {
 }
 _SLOTS = {kind: pattern.strip("^$") for kind, pattern in PATTERNS.items()}
 _BOOKS = {request: Phrasebook({"all": frames}, _ROUTES, _SLOTS) for request, frames in _FRAMES.items()}
+_NAMED = "SELECT member_id FROM members WHERE name = ? ORDER BY member_id"
 _LENT = "SELECT * FROM loans JOIN members USING (member_id) JOIN books USING (book_id)"
 
 
@@ -44,6 +45,7 @@ def _draft(request: str, world: World, rng: np.random.Generator, split: str) -> 
         milestones.append({"name": "read_book", "call": book})
     if acts:
         milestones.append({"name": "renewed", "goal": True})
+    alike = [] if "member_id" in written.slots else [one["member_id"] for one in world.query(_NAMED, (loan["name"],))]
     return Draft(
         goal=written.text,
         params={"request": request, "slots": written.slots},
@@ -55,7 +57,9 @@ def _draft(request: str, world: World, rng: np.random.Generator, split: str) -> 
         refusal=refusal,
         asks="" if request == "renew" else "due",
         answer=None if request == "renew" else loan["due"],
-        steps=1 + len(milestones) + ("name" in written.slots),
+        # By a name, all who have it are listed, and their accounts read until one has the book.
+        steps=1 + len(milestones) + (1 + alike.index(loan["member_id"]) if alike else 0),
+        distractors=max(0, len(alike) - 1),
         facts=2,
     )
 
