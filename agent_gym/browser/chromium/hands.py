@@ -41,7 +41,7 @@ class Hands:
 
         Raises:
             NoSuchElement: It is gone.
-            Blocked: It has no size, or something is over it.
+            Blocked: It has no size, is outside the window, or something is over it.
         """
         spot = await self._spot(number, lenient)
         if not spot:
@@ -58,7 +58,7 @@ class Hands:
 
         Raises:
             NoSuchElement: It is gone.
-            Blocked: It has no size, or something is over it.
+            Blocked: It has no size, is outside the window, or something is over it.
         """
         spot: dict[str, Any] = await self._tab().call("point", number)
         if spot.get("gone"):
@@ -67,8 +67,9 @@ class Hands:
             return spot
         if lenient:
             return {}
-        over = spot.get("covered")
-        raise Blocked(f"the element is covered by {over}" if over else "the element has no size: it cannot be seen")
+        if over := spot.get("covered"):
+            raise Blocked(f"the element is covered by {over}")
+        raise Blocked("the element is outside the window" if spot.get("outside") else "the element has no size: it cannot be seen")
 
     async def _mouse(self, kind: str, at: Mapping[str, float], **more: Any) -> None:
         button = {"button": "left"} if more else {}
@@ -151,7 +152,7 @@ class Hands:
 
         Raises:
             NoSuchElement: One is gone.
-            Blocked: One has no size, or something is over it.
+            Blocked: One has no size, is outside the window, or something is over it.
         """
         await self._spot(number)
         target = await self._spot(onto)

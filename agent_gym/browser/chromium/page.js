@@ -190,17 +190,17 @@ globalThis.agent ??= (() => {
         const x = rect.left + rect.width * right, y = rect.top + rect.height * down;
         const over = covering(e, x, y);
         if (!over) return outside(e, x, y);
-        cover ??= over;
+        if (over !== window) cover ??= over;
       }
     }
-    return {covered: called(cover)};
+    return cover ? {covered: called(cover)} : {outside: true};
   }
 
-  // What is over an element at a point of its own document; null if nothing is.
+  // What is over an element at a point of its own document: null if nothing is, the window if the point is not in it.
   function covering(e, x, y) {
     for (;;) {
       const hit = ask(ask(e, "getRootNode"), "elementFromPoint", x, y);
-      if (!hit) return e;
+      if (!hit) return window;
       if (!holds(e, hit) && ![...of(e, "labels") ?? []].some(label => holds(label, hit) && label.offsetParent)) return hit;
       const view = of(of(e, "ownerDocument"), "defaultView");
       if (view === window) return null;

@@ -2,6 +2,7 @@
 
 import pytest
 
+from agent_gym.browser import Blocked
 from tests.browser.chromium.conftest import Open
 from tests.browser.chromium.test_engine import bid, value
 from tests.browser.toy_site import Site
@@ -78,3 +79,12 @@ def test_what_is_clicked_in_a_frame_is_what_was_meant(open_page: Open, style: st
         page.mouse_click(1, 1)
         page.mouse_click(x + width - 2, y + height - 2)
         assert page.snapshot().focused == bid(page, name)
+
+
+@pytest.mark.parametrize("frame", [False, True])
+def test_what_is_outside_the_window_is_said_to_be(open_page: Open, frame: bool) -> None:
+    away = "<button style='position:fixed;left:-500px'>Skip</button><p style='height:3000px'></p><button>Below</button>"
+    page = open_page(Site(a="<iframe src=/b></iframe>" if frame else away, b=away), "/a")
+    with pytest.raises(Blocked, match="the element is outside the window"):
+        page.click(bid(page, "Skip"))
+    page.click(bid(page, "Below"))
