@@ -120,7 +120,7 @@ class BrowserPage(Page):
                 focused=document.bids.get(document.live.focus, "") if document.live.focus is not None else "",
                 error=short(self._error, _MAX_TITLE),
                 downloads=tuple(self.downloads),
-                notes=(*document.notes, shown.note) if shown.note else document.notes,
+                notes=tuple(filter(None, (*document.notes, *self._server.notes, shown.note))),
             )
         return self._snapshot
 
@@ -185,6 +185,7 @@ class BrowserPage(Page):
         self._interrupted = False
         self._error = ""
         self._snapshot = None
+        self._server.notes.clear()
         self._server.refused, self._server.save_as, self._server.traversing = None, None, False
 
     def fail(self, error: PageError) -> None:

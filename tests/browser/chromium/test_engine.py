@@ -228,6 +228,26 @@ def test_frames_and_shadows_are_read_and_acted_in(open_page: Open) -> None:
     assert page.snapshot().url == f"{ORIGIN}/a"
 
 
+def test_a_frame_that_does_not_come_is_a_note(open_page: Open) -> None:
+    file = {"Content-Disposition": "attachment; filename=a.csv"}
+    site = Site(
+        a="<p>here<iframe src=https://elsewhere.example/></iframe><iframe src=/lost></iframe><iframe src=/photo></iframe>"
+        "<iframe src=/file></iframe>",
+        lost=lambda _: Response("1", 404, headers=file, content_type="text/csv"),
+        photo=lambda _: Response("1", content_type="image/png"),
+        file=lambda _: Response("1", headers=file, content_type="text/csv"),
+    )
+    page = open_page(site)
+    page.goto("/a")
+    said = page.snapshot()
+    assert (said.url, said.outline, said.status, said.error) == (f"{ORIGIN}/a", "here", 200, "")
+    for text in ("is outside https://retail.example", "cannot be downloaded: status 404", "is 'image/png', which is not shown in frames"):
+        assert any(note.startswith("a frame was not loaded:") and text in note for note in said.notes)
+    assert page.downloads == {"a.csv": b"1"}
+    page.goto("/")
+    assert page.snapshot().notes == ()
+
+
 def test_a_form_in_a_frame_or_shadow_says_what_it_lacks(open_page: Open) -> None:
     form = "<form><input required aria-label={0}><button>Send {0}</button></form>"
     root = "document.querySelector('#host').attachShadow({mode:'open'}).innerHTML"
