@@ -101,6 +101,9 @@ class Server:
                 status, answer = answer.status, self._shown(url, request, answer, event["page"])
                 if answer is not _STAY:
                     self.status[event["frameId"]] = status
+            elif len(answer.body) > MAX_BYTES:
+                self.note(f"{quoted(url)} was not loaded: more than {MAX_BYTES:,} bytes")
+                return None
         except PageError as error:
             if event["page"]:
                 self.refused = error

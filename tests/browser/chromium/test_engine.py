@@ -248,6 +248,18 @@ def test_a_frame_that_does_not_come_is_a_note(open_page: Open) -> None:
     assert page.snapshot().notes == ()
 
 
+def test_a_script_that_is_too_large_is_not_cut_but_left_out(open_page: Open) -> None:
+    script = b"document.title='ran';" + b" " * 2_000_001
+    page = open_page(
+        Site(
+            a="<p>x<script src=/big onerror=\"document.title='failed'\"></script>",
+            big=lambda _: Response(script, mimetype="text/javascript"),
+        )
+    )
+    page.goto("/a")
+    assert (page.snapshot().title, page.snapshot().notes) == ("failed", (f"'{ORIGIN}/big' was not loaded: more than 2,000,000 bytes",))
+
+
 def test_a_form_in_a_frame_or_shadow_says_what_it_lacks(open_page: Open) -> None:
     form = "<form><input required aria-label={0}><button>Send {0}</button></form>"
     root = "document.querySelector('#host').attachShadow({mode:'open'}).innerHTML"
