@@ -114,8 +114,8 @@ class Session(ABC):
         """What `call` would answer, without anything being done; None where that cannot be told."""
         return None
 
-    def owners(self, call: ToolCall) -> Collection[str]:  # noqa: ARG002 - mostly nobody's
-        """The identities to whom belongs what a call's arguments name; nobody where it belongs to all."""
+    def owners(self, call: ToolCall) -> Collection[Collection[str]]:  # noqa: ARG002 - mostly nobody's
+        """The identities to whom is open what a call's arguments name, for each thing that is not open to all."""
         return ()
 
     def denied(self, call: ToolCall) -> None:  # noqa: B027 - mostly nothing turns on it

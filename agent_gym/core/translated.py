@@ -72,8 +72,8 @@ class TranslatedSession(Session):
         result = self._inner.rehearse(self._dialect.call(call), deadline)
         return None if result is None else self._dialect.result(result)
 
-    def owners(self, call: ToolCall) -> Collection[str]:
-        """To whom belongs what the call that is meant names."""
+    def owners(self, call: ToolCall) -> Collection[Collection[str]]:
+        """To whom is open what the call that is meant names."""
         return self._inner.owners(self._dialect.call(call))
 
     def denied(self, call: ToolCall) -> None:

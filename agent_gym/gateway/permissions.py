@@ -60,16 +60,16 @@ class Permissions:
         kept = self.only if only is None else frozenset(only) if self.only is None else self.only & frozenset(only)
         return replace(self, level=min(self.level, level, key=list(LEVELS).index), only=kept, never=self.never | frozenset(never))
 
-    def refusal(self, spec: ToolSpec, owners: Callable[[], Collection[str]]) -> str:
+    def refusal(self, spec: ToolSpec, owners: Callable[[], Collection[Collection[str]]]) -> str:
         """Why a call is not permitted, or nothing.
 
         Args:
             spec: The tool.
-            owners: Tells to whom belongs what the call names; looked up only where it matters.
+            owners: Tells to whom is open each thing that the call names; looked up only where it matters.
         """
         if not self.allow(spec):
             return f"{spec.name} is not permitted to {self.identity or 'the agent'}" + (f" at {self.level}" if self._named(spec) else "")
-        if self.identity and set(owners()) - {self.identity}:
+        if self.identity and any(self.identity not in one for one in owners()):
             return f"{spec.name} is not permitted to {self.identity} for what belongs to somebody else"
         return ""
 

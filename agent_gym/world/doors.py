@@ -85,14 +85,16 @@ class WorldSession(Session):
             self._note(call, result.status, writes=not operation.spec.read_only)
         return result
 
-    def owners(self, call: ToolCall) -> set[str]:
-        """To whom belong the rows that a call names; a row that is not there belongs to nobody."""
-        owners: set[str | None] = set()
+    def owners(self, call: ToolCall) -> set[frozenset[str]]:
+        """To whom are open the rows that a call names; a row that is not there is open to all."""
+        owners: set[frozenset[str]] = set()
         if call.name in self._kind.operations:
             for table, key in self._kind.named(call.name, call.arguments):
                 with suppress(NotFound):
-                    owners.add(self._kind.owner(self._world, table, key))
-        return {owner for owner in owners if owner is not None}
+                    found = self._kind.owner(self._world, table, key)
+                    if found is not None:
+                        owners.add(frozenset((found,) if isinstance(found, str) else found))
+        return owners
 
     def denied(self, call: ToolCall) -> None:
         """Takes in that a call was not permitted: a look in vain, on which a task may turn."""

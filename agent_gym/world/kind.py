@@ -1,6 +1,6 @@
 """What makes up a kind of world, as plain values: tables, operations, rules, families. A new world is one `WorldKind`."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -114,8 +114,8 @@ class WorldKind:
         bases: How many base databases there are, by split; none is in two splits.
         verified_by: By operation that writes, the one that reads the record it changes, so that whether it happened can be told.
         counterpart: Who answers ``ask``; None where there is nobody.
-        owner: Of a row of a table the identity that it belongs to, ``owner(world, table, key)``; None where it belongs to nobody in
-            particular, and to everybody. The gateway keeps an identity off the rows of others.
+        owner: Of a row of a table the identity that it belongs to, ``owner(world, table, key)``, or all those that share it; None where
+            it belongs to nobody in particular, and to everybody. The gateway keeps an identity off the rows of others.
         oracle: From a goal's words to the script that solves it by what it observes; None for words it cannot read.
         site: The module of its web site by name, so that the tool door need not load it; nothing where it has none. The module has
             ``application(operate)``, which gives a WSGI application whose every fact and every change comes from
@@ -138,7 +138,7 @@ class WorldKind:
     oracle: Callable[[str], Script | None]
     verified_by: Mapping[str, str] = field(default_factory=dict)
     counterpart: Counterpart | None = None
-    owner: Callable[[World, str, str], str | None] = lambda world, table, key: None  # noqa: ARG005 - nobody's
+    owner: Callable[[World, str, str], str | Collection[str] | None] = lambda world, table, key: None  # noqa: ARG005 - nobody's
     site: str = ""
     gallery: bool = False
 

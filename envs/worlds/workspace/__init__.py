@@ -97,18 +97,29 @@ def _oracle(goal: str) -> Script | None:
 
 
 _BY_NAME = {request.name: request for request in _REQUESTS}
+_SEE = (
+    "SELECT person_id FROM documents WHERE document_id = {0} UNION"
+    " SELECT colleague_id FROM shares WHERE document_id = {0} AND colleague_id IS NOT NULL AND access != 'none'"
+)
 _OWNERS = {
     "people": "SELECT person_id FROM people WHERE person_id = ?",
     "folders": "SELECT person_id FROM folders WHERE folder_id = ?",
     "threads": "SELECT person_id FROM threads WHERE thread_id = ?",
     "attachments": "SELECT person_id FROM attachments JOIN threads USING (thread_id) WHERE attachment_id = ?",
+    "documents": _SEE.format("?1"),
+    "versions": _SEE.format("(SELECT document_id FROM versions WHERE version_id = ?1)"),
+    "shares": "SELECT person_id FROM documents JOIN shares USING (document_id) WHERE share_id = ?1 UNION"
+    " SELECT colleague_id FROM shares WHERE share_id = ?1 AND colleague_id IS NOT NULL AND access != 'none'",
+    "events": "SELECT person_id FROM attendees WHERE event_id = ?",
+    "occurrences": "SELECT person_id FROM attendees JOIN occurrences USING (event_id) WHERE occurrence_id = ?",
 }
-"""Whose a row is. Documents and meetings are not listed: several people share them, and what each may do is a matter of rules."""
+"""Whose a row is: a document is also theirs whom it is shared with, a meeting all theirs who are invited. What each may do with it is a
+matter of rules."""
 
 
-def _owner(world: World, table: str, key: str) -> str | None:
+def _owner(world: World, table: str, key: str) -> frozenset[str] | None:
     found = world.query(_OWNERS[table], (key,)) if table in _OWNERS else []
-    return found[0]["person_id"] if found else None
+    return frozenset(row["person_id"] for row in found) or None
 
 
 WORKSPACE = WorldKind(
