@@ -1,6 +1,7 @@
 """What a user has made of a document: the live state of its controls, beside the markup it was loaded with."""
 
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from lxml.etree import _Element as Node
@@ -8,8 +9,23 @@ from lxml.etree import _Element as Node
 from agent_gym.browser.inputs import sanitized
 from agent_gym.browser.lines import short
 
-__all__ = ["LABEL", "Live", "Node", "is_disabled", "label_of", "labels_of", "options_of", "shows_list", "text_of", "value_of"]
+__all__ = [
+    "FRAME",
+    "LABEL",
+    "Live",
+    "Node",
+    "around",
+    "is_disabled",
+    "label_of",
+    "labels_of",
+    "options_of",
+    "shows_list",
+    "text_of",
+    "value_of",
+]
 
+FRAME = "_frame"
+"""The attribute of an element that stands for a frame: what is in it is a document of its own."""
 LABEL = 100
 """Characters of an option's label as it is shown."""
 _DISABLEABLE = frozenset({"button", "input", "select", "textarea", "optgroup", "option", "fieldset"})
@@ -114,6 +130,14 @@ def text_of(node: Node) -> str:
     return node.text or "" if not len(node) else "".join(map(str, node.itertext()))
 
 
+def around(node: Node) -> Iterator[Node]:
+    """What an element stands in, from the nearest on, within the document that it belongs to."""
+    for above in node.iterancestors():
+        if above.get(FRAME) is not None:
+            return
+        yield above
+
+
 def is_disabled(control: Node) -> bool:
     """Whether a control is disabled by HTML's rules: itself, by its ``optgroup``, or by a ``fieldset`` around it (but for what
     stands in that fieldset's first ``legend``).
@@ -128,7 +152,7 @@ def is_disabled(control: Node) -> bool:
     if control.tag == "optgroup":
         return False
     below = control
-    for above in control.iterancestors():
+    for above in around(control):
         if above.tag == "fieldset" and above.get("disabled") is not None:
             legend = next(above.iterchildren("legend"), None)
             if legend is None or below is not legend:

@@ -16,7 +16,7 @@ from agent_gym.browser.accessibility import (
     unseen,
     value_shown,
 )
-from agent_gym.browser.live import Live, Node
+from agent_gym.browser.live import Live, Node, around
 
 __all__ = ["Names"]
 
@@ -58,7 +58,11 @@ class Names:
                 controls.setdefault(identity, control)
         for label in labels:
             target = label.get("for")
-            labelled = controls.get(target) if target is not None else next(_labelable(label), None)
+            labelled = (
+                controls.get(target)
+                if target is not None
+                else next((control for control in _labelable(label) if label in around(control)), None)
+            )
             if labelled is not None:
                 self.labels.setdefault(labelled, []).append(label)
                 self.labelled[label] = labelled

@@ -25,7 +25,7 @@ from agent_gym.browser.accessibility import (
 )
 from agent_gym.browser.elements import Elements
 from agent_gym.browser.lines import cell, escaped, quoted, safe, wrapped
-from agent_gym.browser.live import Live, Node, text_of
+from agent_gym.browser.live import FRAME, Live, Node, text_of
 from agent_gym.browser.snapshot import Element
 
 __all__ = ["describe", "hidden"]
@@ -209,11 +209,13 @@ class _Walk(Elements):
             self.lines.append(f"{'#' * min(max(level, 1), 6)} {title}")
             self._section = self._names.text(node)
 
-    def _scope(self, node: Node, *_: object) -> None:
+    def _scope(self, node: Node, _: str, attributes: Attributes) -> None:
         """A part with headings of its own."""
-        before = self._section
+        before = self._section, self._disabled, self._mute
+        if FRAME in attributes:
+            self._disabled = self._mute = False
         self._block(node)
-        self._section = before
+        self._section, self._disabled, self._mute = before
 
     def _group(self, node: Node, tag: str, attributes: Attributes) -> None:
         """A form, fieldset, dialog or group: told by its name, if that is not in the text anyway."""

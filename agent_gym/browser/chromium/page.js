@@ -84,7 +84,7 @@ globalThis.agent ??= (() => {
       let seen = boxless || ask(e, "checkVisibility", {visibilityProperty: true});
       let hidden = false;
       if (!seen && !ask(e, "checkVisibility")) hidden = getComputedStyle(e).display !== "contents";
-      this.out.push("<", tag);
+      this.out.push("<", tag, frame ? ' _frame=""' : "");
       if (!frame) for (const {name, value} of of(e, "attributes")) this.attribute(e, name, value, prefix, boxless, hidden);
       const mark = this.out.push(hidden ? ' hidden=""' : "") - 1;
       this.out.push(">");

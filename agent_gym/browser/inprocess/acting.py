@@ -20,7 +20,7 @@ from agent_gym.browser.inprocess.forms import (
 from agent_gym.browser.inprocess.site import quoted
 from agent_gym.browser.inprocess.validation import first_invalid, is_readonly, length_of, longest
 from agent_gym.browser.inputs import SCALES, TEXT_KINDS, kind_of, sanitized, takes
-from agent_gym.browser.live import Live, Node, is_disabled, label_of, labels_of, options_of, value_of
+from agent_gym.browser.live import Live, Node, around, is_disabled, label_of, labels_of, options_of, value_of
 from agent_gym.browser.page import Blocked, NoSuchElement, NotAllowed
 
 __all__ = [
@@ -130,7 +130,7 @@ def control_for(node: Node) -> Node:
 
 def activated(node: Node) -> Node | None:
     """What a click on an element activates: the nearest thing around it that can be, a label's control; None if nothing."""
-    for each in (node, *node.iterancestors()):
+    for each in (node, *around(node)):
         if each.tag in _CONTROLS or _is_link(each) or _details_of(each) is not None:
             return each
         if is_label(each):

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from urllib.parse import quote_plus
 
 from agent_gym.browser.inputs import kind_of
-from agent_gym.browser.live import Live, Node, is_disabled, value_of
+from agent_gym.browser.live import Live, Node, around, is_disabled, value_of
 
 __all__ = [
     "SUBMITTERS",
@@ -85,7 +85,7 @@ def owner_of(control: Node, named: Mapping[str, Node] | None = None) -> Node | N
     """
     name = control.get("form")
     if name is None:
-        return next(control.iterancestors("form"), None)
+        return next((above for above in around(control) if above.tag == "form"), None)
     form = (by_id(control) if named is None else named).get(name)
     return form if form is not None and form.tag == "form" else None
 
@@ -121,7 +121,7 @@ def labelled_by(label: Node) -> Node | None:
     if name is not None:
         control = by_id(label).get(name)
         return control if control is not None and _labelable(control) else None
-    return next((node for node in label.iterdescendants() if _labelable(node)), None)
+    return next((node for node in label.iterdescendants() if _labelable(node) and label in around(node)), None)
 
 
 def _labelable(node: Node) -> bool:

@@ -88,3 +88,14 @@ def test_what_is_outside_the_window_is_said_to_be(open_page: Open, frame: bool) 
     with pytest.raises(Blocked, match="the element is outside the window"):
         page.click(bid(page, "Skip"))
     page.click(bid(page, "Below"))
+
+
+def test_what_is_in_a_frame_does_not_belong_to_what_the_frame_is_in(open_page: Open) -> None:
+    inner = "<p>told<label><input type=checkbox> Gift</label><button onclick='this.textContent=\"Hit\"'>Go</button>"
+    site = Site(a="<fieldset disabled><input aria-label=Never><label>Pay<iframe src=/b></iframe></label></fieldset>", b=inner)
+    page = open_page(site, "/a")
+    assert [(each.name, each.states) for each in page.snapshot().elements] == [("Never", ("disabled",)), ("Gift", ()), ("Go", ())]
+    assert "told" in page.snapshot().outline
+    page.click(bid(page, "Go"))
+    page.check(bid(page, "Gift"), True)
+    assert [(each.name, each.states) for each in page.snapshot().elements][1:] == [("Gift", ("checked", "focused")), ("Hit", ())]
