@@ -17,6 +17,7 @@ from concurrent.futures import Future
 from contextlib import suppress
 from importlib.resources import files
 from pathlib import Path
+from selectors import DefaultSelector
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from agent_gym.browser.chromium.executable import executable
@@ -97,7 +98,8 @@ class Host:
     _guard = threading.Lock()
 
     def __init__(self) -> None:
-        self.loop = asyncio.new_event_loop()
+        self._pipes = DefaultSelector()  # all that the loop waits for, the driver's pipes among them
+        self.loop = asyncio.SelectorEventLoop(self._pipes)
         self._owner = os.getpid()
         self._folder = Path(tempfile.mkdtemp(prefix="agent-gym-chromium-"))
         self._starting = asyncio.Lock()
@@ -121,6 +123,18 @@ class Host:
                 cls._shared = cls()
                 atexit.register(cls._shared.stop)
             return cls._shared
+
+    @classmethod
+    def forked(cls) -> None:
+        """Lets go of the driver's pipes in a forked child: the driver ends when nobody holds them any longer."""
+        cls._guard = threading.Lock()
+        if cls._shared is not None:
+            null = os.open(os.devnull, os.O_RDWR)
+            for key in list(
+                (cls._shared._pipes.get_map() or {}).values()
+            ):  # kept open: the objects that they belong to may still close them
+                os.dup2(null, key.fd, inheritable=False)
+            os.close(null)
 
     def _serve(self) -> None:
         asyncio.set_event_loop(self.loop)
@@ -363,3 +377,6 @@ def _error() -> type[Exception]:
     from playwright.async_api import Error
 
     return Error
+
+
+os.register_at_fork(after_in_child=Host.forked)

@@ -3,11 +3,13 @@
 import asyncio
 import contextlib
 import itertools
+import multiprocessing
 import re
 import socket
 import subprocess
 import sys
 import time
+import warnings
 from concurrent.futures import ThreadPoolExecutor
 
 import psutil
@@ -266,19 +268,35 @@ def test_a_killed_driver_is_replaced(open_page: Open) -> None:
         assert open_page(Site()).snapshot().title == "Home"
 
 
-def test_a_killed_python_leaves_no_browser(needs_chromium: None) -> None:  # noqa: ARG001 - pytest's way to need it
+@pytest.mark.parametrize("forked", ["", "if os.fork() == 0: time.sleep(60)\n"], ids=["alone", "with a forked child"])
+def test_a_killed_python_leaves_no_browser(needs_chromium: None, forked: str) -> None:  # noqa: ARG001 - pytest's way to need it
     program = (
-        "import time\nfrom tests.browser.toy_site import Site\nfrom agent_gym.browser.chromium import ChromiumPage\n"
-        "page = ChromiumPage(Site())\nprint('up', flush=True)\ntime.sleep(60)"
+        "import os, time\nfrom tests.browser.toy_site import Site\nfrom agent_gym.browser.chromium import ChromiumPage\n"
+        f"page = ChromiumPage(Site())\n{forked}print('up', flush=True)\ntime.sleep(60)"
     )
     with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE) as python:
         assert python.stdout is not None
         assert python.stdout.readline() == b"up\n"
         children = psutil.Process(python.pid).children(recursive=True)
-        assert any("--remote-debugging-pipe" in child.cmdline() for child in children)
+        browser = [child for child in children if child.cmdline() != psutil.Process(python.pid).cmdline()]
+        assert any("--remote-debugging-pipe" in child.cmdline() for child in browser)
         python.kill()
-    _, alive = psutil.wait_procs(children, timeout=20)
+    _, alive = psutil.wait_procs(browser, timeout=20)
+    for child in set(children) - set(browser):
+        child.kill()
     assert not alive
+
+
+def test_a_forked_child_has_a_browser_of_its_own(open_page: Open) -> None:
+    page = open_page(Site())
+    child = multiprocessing.get_context("fork").Process(target=lambda: open_page(Site(a="<p>x")).goto("/a"))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # there are threads: the browser's is not used by the child
+        child.start()
+    child.join(60)
+    assert child.exitcode == 0
+    page.goto("/a")
+    assert page.snapshot().url == f"{ORIGIN}/a"
 
 
 def test_nothing_leaves_the_process(open_page: Open) -> None:
