@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 __all__ = ["Button", "Hands"]
 
 Button = Literal["left", "middle", "right"]
+_MODIFIERS = {"Alt": 1, "Control": 2, "Meta": 4, "Shift": 8}
+"""Keys that change what a click is, by how the protocol counts them; a name may go on with a side."""
 _DRAG_STEPS = 6
 """Moves that a drag consists of: what is dragged over wants to see it come."""
 
@@ -73,7 +75,8 @@ class Hands:
 
     async def _mouse(self, kind: str, at: Mapping[str, float], **more: Any) -> None:
         button = {"button": "left"} if more else {}
-        await self._tab().session.send("Input.dispatchMouseEvent", {"type": kind, **at, **button, **more})
+        held = sum(bit for name, bit in _MODIFIERS.items() if any(each.startswith(f"key {name}") for each in self._place.pressed))
+        await self._tab().session.send("Input.dispatchMouseEvent", {"type": kind, **at, **button, "modifiers": held, **more})
 
     async def ask(self, function: str, number: int, *arguments: Any) -> None:
         """Calls a function of the script that wants an element.

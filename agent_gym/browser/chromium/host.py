@@ -130,10 +130,8 @@ class Host:
         cls._guard = threading.Lock()
         if cls._shared is not None:
             null = os.open(os.devnull, os.O_RDWR)
-            for key in list(
-                (cls._shared._pipes.get_map() or {}).values()
-            ):  # kept open: the objects that they belong to may still close them
-                os.dup2(null, key.fd, inheritable=False)
+            for key in (cls._shared._pipes.get_map() or {}).values():
+                os.dup2(null, key.fd, inheritable=False)  # not closed: the objects that it belongs to may do that later
             os.close(null)
 
     def _serve(self) -> None:

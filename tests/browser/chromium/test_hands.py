@@ -55,6 +55,19 @@ def test_the_keyboard_alone(open_page: Open) -> None:
     assert page.snapshot().elements[0].value == "abc"
 
 
+def test_keys_that_are_held_are_held_while_clicking(open_page: Open) -> None:
+    page = open_page(Site(a="<button onclick='this.textContent=[event.ctrlKey,event.shiftKey]'>Go</button>"), "/a")
+    page.keyboard("Control", True)
+    page.keyboard("ShiftLeft", True)
+    page.click(bid(page, "Go"))
+    page.keyboard("ShiftLeft", False)
+    page.click(bid(page, "true,true"))
+    page.click(bid(page, "true,false"))
+    page.keyboard("Control", False)
+    page.click(bid(page, "true,false"))
+    assert bid(page, "false,false")
+
+
 def test_every_episode_has_a_clipboard_of_its_own(open_page: Open) -> None:
     site = Site(
         a="<label>One <input></label> <label>Two <textarea></textarea></label> <iframe src=/b></iframe><p id=said></p>"
