@@ -6,8 +6,11 @@ globalThis.agent ??= (() => {
 
   const NO_BOX = new Set(["area", "datalist", "dialog", "head", "html", "map", "noscript", "optgroup", "option", "script", "style", "template", "title"]);
   const EMPTY = new Set(["head", "noscript", "script", "style", "template"]);
+  const ACTS = new Set(["a", "area", "button", "input", "select", "summary", "textarea"]);
   const REFERS = new Set(["id", "for", "form", "list", "aria-labelledby"]);
   const UNTYPED = new Set(["hidden", "button", "image", "reset", "submit"]);
+  const CUTS = /hidden|clip/, UNBOXED = /^(?:inline|contents)$/;
+  const NOTHING = /^(?:inset\((?:[5-9]\d|\d{3,})(?:\.\d+)?%\)|circle\(0(?:px|%)?(?: |\)))/; // clip paths that leave nothing
   const NAME = /^[A-Za-z][\w.-]*$/;
   const BAD = /[\x00-\x08\x0b\x0e-\x1f\ufffe\uffff]/g;
   const DEEPEST = 120, MOST = 10000, MOST_COPIED = 100000;
@@ -68,6 +71,7 @@ globalThis.agent ??= (() => {
       this.unread = 0; // of another origin
       this.deep = false;
       this.index = new Map();
+      this.clips = new Map(); // whether all that is in an element is cut off
     }
 
     // Writes an element; says whether anything in it can be seen.
@@ -84,6 +88,7 @@ globalThis.agent ??= (() => {
       let seen = boxless || ask(e, "checkVisibility", {visibilityProperty: true});
       let hidden = false;
       if (!seen && !ask(e, "checkVisibility")) hidden = getComputedStyle(e).display !== "contents";
+      if (seen && !boxless && (ACTS.has(tag) || ask(e, "hasAttribute", "tabindex")) && this.lost(e)) [seen, hidden] = [false, true];
       this.out.push("<", tag, frame ? ' _frame=""' : "");
       if (!frame) for (const {name, value} of of(e, "attributes")) this.attribute(e, name, value, prefix, boxless, hidden);
       const mark = this.out.push(hidden ? ' hidden=""' : "") - 1;
@@ -99,6 +104,29 @@ globalThis.agent ??= (() => {
       if (!seen && !hidden && !any && !(getComputedStyle(e).display === "contents")) this.out[mark] = ' hidden=""';
       this.out.push("</", tag, ">");
       return (seen && !hidden) || any;
+    }
+
+    // Whether nobody can see an element to act upon: it is cut off or transparent, and its middle takes no clicks. Whatever stands behind
+    // something that shows in its place, as a control does behind its label or a file field behind a button, is there all the same.
+    lost(e) {
+      const cut = this.clipped(e);
+      if (!cut && ask(e, "checkVisibility", {opacityProperty: true})) return false;
+      if (of(e, "labels")?.length || of(e, "type") === "file") return false;
+      const rect = ask(e, "getBoundingClientRect");
+      const hit = ask(ask(e, "getRootNode"), "elementFromPoint", rect.left + rect.width / 2, rect.top + rect.height / 2);
+      return hit ? !holds(e, hit) : cut || getComputedStyle(e).pointerEvents === "none";
+    }
+
+    clipped(e) {
+      if (!e || of(e, "nodeType") !== 1 || of(e, "localName") === "body") return false;
+      let cut = this.clips.get(e);
+      if (cut !== undefined) return cut;
+      const style = getComputedStyle(e), outer = of(e, "assignedSlot") ?? around(e);
+      cut = NOTHING.test(style.clipPath)
+        || (style.position !== "absolute" && style.position !== "fixed" && this.clipped(outer && of(outer, "nodeType") === 11 ? around(outer) : outer))
+        || (CUTS.test(style.overflow) && of(e, "clientWidth") * of(e, "clientHeight") === 0 && !UNBOXED.test(style.display));
+      this.clips.set(e, cut);
+      return cut;
     }
 
     attribute(e, name, value, prefix, boxless, hidden) {

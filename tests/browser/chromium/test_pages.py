@@ -99,3 +99,25 @@ def test_what_is_in_a_frame_does_not_belong_to_what_the_frame_is_in(open_page: O
     page.click(bid(page, "Go"))
     page.check(bid(page, "Gift"), True)
     assert [(each.name, each.states) for each in page.snapshot().elements][1:] == [("Gift", ("checked", "focused")), ("Hit", ())]
+
+
+UNSEEN = """<div style='height:0;overflow:hidden'><button>Folded</button> kept</div>
+<div style='clip-path:inset(100%)'><a href=/b>Clipped</a></div>
+<div style='opacity:0;pointer-events:none'><button>Clear</button></div>
+<div style='opacity:0;position:fixed;top:0'><button>Under</button></div>
+<div style='position:fixed;top:0;left:0;width:300px;height:90px;background:#fff'></div><p style='height:99px'></p>"""
+SEEN = """<div style='height:0;overflow:hidden'><button style='position:absolute;left:500px'>Out</button></div>
+<button style='opacity:0'>Pale</button>
+<div style='height:0;overflow:hidden'><label for=box>Box</label><input type=checkbox id=box></div><label for=box>tick</label>
+<div style='width:0;overflow:hidden'><input type=file aria-label=File></div><p style='height:2000px'></p>
+<button style='opacity:0'>Far</button>"""
+
+
+def test_what_nobody_can_see_is_not_there_to_act_upon(open_page: Open) -> None:
+    page = open_page(Site(a=UNSEEN + SEEN, b=f"<body style='overflow:hidden;height:0'>{SEEN}"), "/a")
+    assert [each.name for each in page.snapshot().elements] == ["Out", "Pale", "Box tick", "File", "Far"]
+    assert "kept" in page.snapshot().outline
+    for name in ("Out", "Pale", "Far"):
+        page.click(bid(page, name))
+    page.goto("/b")
+    assert [each.name for each in page.snapshot().elements] == ["Out", "Pale", "Box tick", "File", "Far"]
