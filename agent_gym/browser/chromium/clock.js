@@ -5,7 +5,8 @@
   delete Element.prototype.requestPointerLock; // where the pointer is locked to an element, clicks wait for moves that never come
 
   const KEY = "agent-gym";
-  const {apply} = Reflect, Later = Promise, Bytes = Uint8Array, {fromCharCode} = String, {max, trunc} = Math, encode = btoa, run = eval, report = reportError.bind(window);
+  const {apply, construct} = Reflect, {max, trunc} = Math, {fromCharCode} = String, Later = Promise, Bytes = Uint8Array;
+  const encode = btoa, run = eval, report = reportError.bind(window);
   const held = (what, name) => {
     const {get, value} = Object.getOwnPropertyDescriptor(what, name);
     return get ? each => apply(get, each, []) : (each, ...values) => apply(value, each, values);
@@ -26,11 +27,27 @@
   const [seed, passed] = stamp ? stamp.split(" ").map(Number) : opened();
 
   let state = seed;
-  Math.random = () => {
+  const random = () => {
     let t = state += 0x6d2b79f5;
     t = Math.imul(t ^ t >>> 15, t | 1);
     t ^= t + Math.imul(t ^ t >>> 7, t | 61);
-    return ((t ^ t >>> 14) >>> 0) / 4294967296;
+    return (t ^ t >>> 14) >>> 0;
+  };
+  Math.random = () => random() / 4294967296;
+  const filled = held(Crypto.prototype, "getRandomValues"), hexadecimal = held(Number.prototype, "toString");
+  Crypto.prototype.getRandomValues = function (array) {
+    filled(this, array); // which says what it does not take
+    const bytes = new Bytes(array.buffer, array.byteOffset, array.byteLength);
+    for (let at = 0; at < bytes.length; at++) bytes[at] = random();
+    return array;
+  };
+  Crypto.prototype.randomUUID = () => {
+    let text = "";
+    for (let at = 0; at < 36; at++) {
+      const digit = random() & 15;
+      text += at === 8 || at === 13 || at === 18 || at === 23 ? "-" : hexadecimal(at === 14 ? 4 : at === 19 ? digit & 3 | 8 : digit, 16);
+    }
+    return text;
   };
 
   // --- What time it is ---
@@ -43,7 +60,7 @@
   Real.now = () => now;
   globalThis.Date = Real.prototype.constructor = new Proxy(Real, {
     apply: () => new Real(now).toString(),
-    construct: (target, values, made) => Reflect.construct(target, values.length ? values : [now], made),
+    construct: (target, values, made) => construct(target, values.length ? values : [now], made),
   });
   const format = Object.getOwnPropertyDescriptor(Intl.DateTimeFormat.prototype, "format").get;
   given(Intl.DateTimeFormat.prototype, "format", function () {
@@ -52,9 +69,64 @@
   });
   const parts = Intl.DateTimeFormat.prototype.formatToParts;
   Intl.DateTimeFormat.prototype.formatToParts = function (date = now) { return parts.call(this, date); };
+  given(Event.prototype, "timeStamp", since);
+  given(AnimationTimeline.prototype, "currentTime", since);
+
+  const two = number => `${number < 10 ? "0" : ""}${number}`;
+  const opening = new Real(began);
+  const modified = `${two(opening.getMonth() + 1)}/${two(opening.getDate())}/${opening.getFullYear()} `
+    + `${two(opening.getHours())}:${two(opening.getMinutes())}:${two(opening.getSeconds())}`;
+  given(Document.prototype, "lastModified", () => modified);
+  globalThis.File = File.prototype.constructor = new Proxy(File, {
+    construct: (target, values, made) => {
+      if (values.length > 1) values[2] = {lastModified: now, ...values[2]};
+      return construct(target, values, made);
+    },
+  });
+  if (globalThis.Temporal) {
+    const {Now, Instant} = Temporal, {timeZoneId} = Now;
+    const here = zone => Instant.fromEpochMilliseconds(now).toZonedDateTimeISO(zone ?? timeZoneId());
+    Now.instant = () => Instant.fromEpochMilliseconds(now);
+    Now.zonedDateTimeISO = here;
+    Now.plainDateTimeISO = zone => here(zone).toPlainDateTime();
+    Now.plainDateISO = zone => here(zone).toPlainDate();
+    Now.plainTimeISO = zone => here(zone).toPlainTime();
+  }
+
+  // --- How long it took: nothing, since the clock stands still while a page loads ---
+
   Performance.prototype.now = since;
   given(Performance.prototype, "timeOrigin", () => began);
-  given(Event.prototype, "timeStamp", since);
+  delete Performance.prototype.memory;
+  const mark = held(Performance.prototype, "mark"), measure = held(Performance.prototype, "measure");
+  Performance.prototype.mark = function (name, more) { return mark(this, name, {startTime: since(), ...more}); };
+  Performance.prototype.measure = function (name, from, end) {
+    if (typeof from === "object" && from) return measure(this, name, "end" in from || "duration" in from ? from : {...from, end: since()});
+    return measure(this, name, {start: from, end: end ?? since()});
+  };
+  const TIMED = ["LargestContentfulPaint", "LayoutShift", ...["", "Element", "Event", "LongAnimationFrame", "LongTask", "Navigation", "Paint", "Resource", "Script"]
+    .map(kind => `Performance${kind}Timing`)];
+  for (const kind of TIMED) {
+    const what = globalThis[kind]?.prototype ?? {};
+    for (const name of Object.keys(what)) {
+      if (kind === "PerformanceTiming" && name !== "toJSON") given(what, name, () => began);
+      else if (/(?:Start|End|Interactive|Complete|Time|Timestamp|Duration)$/.test(name)) given(what, name, () => 0);
+    }
+  }
+  given(PerformanceNavigationTiming.prototype, "confidence", () => null); // which the browser makes up
+  const type = held(PerformanceEntry.prototype, "entryType");
+  for (const name of ["startTime", "duration", "navigationId"]) {
+    const told = held(PerformanceEntry.prototype, name);
+    given(PerformanceEntry.prototype, name, function () { return name !== "navigationId" && /^(?:mark|measure)$/.test(type(this)) ? told(this) : 0; });
+  }
+  for (const kind of ["Performance", "PerformanceEntry", ...TIMED]) {
+    const what = globalThis[kind]?.prototype ?? {};
+    if (Object.hasOwn(what, "toJSON")) what.toJSON = function () {
+      const told = {};
+      for (const name in this) if (typeof this[name] !== "function") told[name] = this[name];
+      return told;
+    };
+  }
 
   // --- What is due ---
 

@@ -48,6 +48,7 @@ class ChromiumPage(BrowserPage):
 
     No request leaves the process. Chance in pages is seeded, their clock stands still but for half a second with every action, nothing
     is animated, and language, time zone and size of the window are fixed: the same app, seed and actions give the same snapshots.
+    Only workers have the machine's clock and chance, and so have the keys that ``crypto.subtle`` makes.
 
     Args:
         app: The site.

@@ -1,5 +1,7 @@
 """What is on a page: names that get in the way, frames, what nobody can see, scripts that change what scripts rely on."""
 
+import time
+
 import pytest
 
 from agent_gym.browser import Blocked
@@ -121,3 +123,22 @@ def test_what_nobody_can_see_is_not_there_to_act_upon(open_page: Open) -> None:
         page.click(bid(page, name))
     page.goto("/b")
     assert [each.name for each in page.snapshot().elements] == ["Out", "Pale", "Box tick", "File", "Far"]
+
+
+TOLD = """const fields = () => [...crypto.getRandomValues(new Uint32Array(2)), crypto.randomUUID(), document.lastModified,
+  new File([], "a").lastModified - Date.now(), performance.mark("a").startTime, performance.measure("b").duration,
+  JSON.stringify([performance.timing, performance.getEntriesByType("navigation")]),
+  document.timeline.currentTime, globalThis.Temporal && String(Temporal.Now.instant())];"""
+
+
+def test_whatever_tells_time_or_is_left_to_chance_follows_from_seed_and_actions(open_page: Open) -> None:
+    site = Site(a=f"<script>{TOLD}</script><button onclick='this.after(fields().join())'>Go</button>")
+    told = []
+    for _ in range(2):
+        page = open_page(site, "/a")
+        time.sleep(0.1)
+        page.scroll(0, 0)
+        page.click(bid(page, "Go"))
+        told.append(page.snapshot().outline)
+    assert told[0] == told[1]
+    assert ",01/01/2026 00:00:00,0,1000,1000," in told[0]
