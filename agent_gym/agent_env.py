@@ -5,7 +5,7 @@ Everything that a policy, a wrapper or a recorder relies on is here and in `Epis
 """
 
 from abc import abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
 
@@ -76,6 +76,8 @@ class AgentEnv(gymnasium.Env[dict[str, Any], Any]):
     """Set by the factory: makes an equal, fresh environment."""
     version: ClassVar[str] = "0"
     """Bumped when a task, a world or the way of judging changes."""
+    carried: Collection[str] = ()
+    """Names of the calls that its tools carry, where it has tools that do (`ToolSpec.carries`); they need permission too."""
     usage: Mapping[str, float] | None = None
     """What the coming action has cost its policy (``prompt_tokens``, ``completion_tokens``, ``cost_usd``), where somebody knows."""
 
@@ -265,8 +267,8 @@ class AgentEnv(gymnasium.Env[dict[str, Any], Any]):
         Raises:
             ConfigurationError: There is no such level or tool.
         """
-        known = {tool.name for tool in self._domain_tools}
-        if not any(tool.carries for tool in self._domain_tools):  # else the names may be of what is carried
+        known = {tool.name for tool in self._domain_tools} | set(self.carried)
+        if self.carried or not any(tool.carries for tool in self._domain_tools):  # else nobody knows what may be carried
             for name in (*(only or ()), *never):
                 if name not in known:
                     raise unknown("tool", name, known)
@@ -352,7 +354,7 @@ class AgentEnv(gymnasium.Env[dict[str, Any], Any]):
         """Stops whatever a step on another thread is waiting for."""
         self._running.session.interrupt()
 
-    def abandon(self, action: Any, why: str) -> StepRecord:
+    def abandon(self, action: Any, why: str) -> dict[str, Any]:
         """Ends the running episode as ``deadline`` while a step of it hangs on another thread, from which it will not be taken back.
 
         Args:
@@ -360,10 +362,10 @@ class AgentEnv(gymnasium.Env[dict[str, Any], Any]):
             why: The reason, which becomes the record's failed check.
 
         Returns:
-            The record of the step that hangs: what was shown before it, and the ending.
+            The info of the step that hangs; its record has what was shown before it, and the ending.
         """
         self._episode = self._running.abandoned(action, why)
-        return self._episode.record
+        return self._public()[1]
 
     def get_state(self) -> dict[str, Any]:
         """The episode's state as JSON values, for `set_state` of this or any environment of the same id and keywords.

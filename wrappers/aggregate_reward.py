@@ -170,7 +170,7 @@ class AggregateReward(RewardWrapper):
         values: dict[str, float] = {}
         asked = [(name, source) for name, source in self._sources.items() if now.ended or not source.at_end]
         for name, source in asked:
-            value = now.parts.get(source.part, 0.0) if source.part is not None else self._asked(name, source, now)
+            value = _finite(now.parts.get(source.part, 0.0)) if source.part is not None else self._asked(name, source, now)
             if isinstance(value, str):
                 gaps[name] = value
             else:
@@ -199,12 +199,11 @@ class AggregateReward(RewardWrapper):
                 value = source.ask(now)
             if value is None:
                 return "none"
-            number = float(value)
+            return _finite(float(value))
         except Abandoned:
             return "late"
         except Exception:  # noqa: BLE001 - whatever a model or a judge raises is a gap in the record, and no crash of a training run
             return "raised"
-        return number if math.isfinite(number) else "not_finite"
 
     def _saved(self) -> dict[str, Any]:
         return {"history": list(self._history), "milestones": self._milestones}
@@ -214,6 +213,10 @@ class AggregateReward(RewardWrapper):
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_desks": {}}
+
+
+def _finite(value: float) -> float | str:
+    return value if math.isfinite(value) else "not_finite"
 
 
 class _Desk:

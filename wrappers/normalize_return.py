@@ -23,7 +23,7 @@ class NormalizeReturn(RewardWrapper):
     The size is the root mean square of the discounted returns of the last ``window`` episodes of that kind, beneath this wrapper. It
     is taken anew at every reset and holds for the whole episode. Rewards are scaled and never shifted: signs, zeros and the order
     of policies stay. Until a few episodes of a kind have ended, and while all its returns are 0, the scale is 1. An episode that
-    was cut short counts with what it brought; one that the environment itself broke off does not count.
+    was cut short counts with what it brought; one in which the reward of a step is unknown does not count.
 
     Each environment keeps its own windows, and they outlive a reset with a seed. It is the outermost of the reward wrappers.
 
@@ -51,6 +51,7 @@ class NormalizeReturn(RewardWrapper):
         self._kind = ""
         self._steps = 0
         self._return = 0.0
+        self._known_so_far = True
         self._scale = 1.0
 
     @property
@@ -72,14 +73,14 @@ class NormalizeReturn(RewardWrapper):
             self._count()
         return {name: value / self._scale for name, value in now.parts.items()}
 
-    def _spoiled(self) -> None:
-        self._steps, self._return = 0, 0.0
+    def _spoiled(self, observation: Any) -> None:  # noqa: ARG002 - whatever it shows
+        self._known_so_far = False
 
     def _count(self) -> None:
         """Puts the episode's return into the window, if there was one."""
-        if self._steps:
+        if self._steps and self._known_so_far and math.isfinite(self._return):
             self._returns.setdefault(self._kind, deque(maxlen=self._window)).append(self._return)
-        self._spoiled()
+        self._steps, self._return, self._known_so_far = 0, 0.0, True
 
     def _size(self, kind: str) -> float:
         returns = self._returns.get(kind, ())
@@ -90,9 +91,10 @@ class NormalizeReturn(RewardWrapper):
 
     def _saved(self) -> dict[str, Any]:
         returns = {kind: list(values) for kind, values in self._returns.items()}
-        return {"returns": returns, "kind": self._kind, "steps": self._steps, "return": self._return, "scale": self._scale}
+        episode = {"kind": self._kind, "steps": self._steps, "return": self._return, "known": self._known_so_far}
+        return {"returns": returns, "scale": self._scale, **episode}
 
     def _load(self, state: Mapping[str, Any]) -> None:
         self._returns = {kind: deque(values, maxlen=self._window) for kind, values in state["returns"].items()}
         self._kind, self._steps = str(state["kind"]), int(state["steps"])
-        self._return, self._scale = float(state["return"]), float(state["scale"])
+        self._return, self._scale, self._known_so_far = float(state["return"]), float(state["scale"]), bool(state["known"])

@@ -50,6 +50,10 @@ class PotentialShaping(RewardWrapper):
         self._before = after
         return now.parts
 
+    def _spoiled(self, observation: Any) -> None:
+        if not self._ended:  # the next step starts from here all the same
+            self._before = self._potential(observation)
+
     def _potential(self, observation: Any) -> float:
         value = float(self._phi(observation))
         if not math.isfinite(value):

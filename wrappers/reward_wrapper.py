@@ -89,8 +89,8 @@ class RewardWrapper(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs
     def _rewarded(self, now: Transition) -> dict[str, float] | None:
         """The parts in the place of ``now.parts``, which may be changed; None where the reward is unknown."""
 
-    def _spoiled(self) -> None:
-        """The environment itself failed: this episode's reward is unknown."""
+    def _spoiled(self, observation: Any) -> None:
+        """The reward of this step is unknown: the environment itself failed, or no source beneath could tell."""
 
     def _saved(self) -> dict[str, Any]:
         """What `_load` needs, as JSON values."""
@@ -118,10 +118,10 @@ class RewardWrapper(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs
         self._ended = bool(terminated or truncated)
         self._parts, self._known, self._gaps = None, True, ()
         if not info.get("reward_valid", True):
-            self._spoiled()
+            self._spoiled(observation)
             return observation, float(reward), terminated, truncated, info
         parts = dict(info["reward_parts"]) if "reward_parts" in info else {"reward": float(reward)}
-        if not math.isclose(sum(parts.values()), float(reward), rel_tol=_CLOSE, abs_tol=_CLOSE):
+        if "reward_parts" in info and not math.isclose(sum(parts.values()), float(reward), rel_tol=_CLOSE, abs_tol=_CLOSE):
             raise ConfigurationError(
                 f"beneath {type(self).__name__} the reward is {float(reward):g} and its parts sum to {sum(parts.values()):g}: "
                 "put what changes only the reward outside of it"

@@ -1,11 +1,13 @@
 """A limit on the wall-clock time of a step, which holds whatever the step does."""
 
 import copy
+from collections.abc import Mapping
 from typing import Any
 
 import gymnasium
 from gymnasium.utils import RecordConstructorArgs
 
+from agent_gym.agent_env import AgentEnv
 from agent_gym.core.verdict import Ending
 from agent_gym.errors import ConfigurationError, ResetNeeded
 from agent_gym.gateway.worker import Abandoned, Interrupted, Worker
@@ -40,7 +42,6 @@ class StepDeadline(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs)
         check_order(env, type(self).__name__, UNSEEN)
         if not env.has_wrapper_attr("interrupt"):
             raise ConfigurationError(f"StepDeadline needs an environment with interrupt(); {type(env.unwrapped).__name__} has none")
-        self._inner = agent_env(env)
         if self._inner is None and env.spec is None:
             raise ConfigurationError(f"StepDeadline needs {type(env.unwrapped).__name__} made by gymnasium.make, to build it anew")
         self._seconds, self._grace = seconds, grace
@@ -49,10 +50,29 @@ class StepDeadline(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs)
         self._worker = Worker()
         self._shown: tuple[Any, dict[str, Any]] = (None, {})
 
+    @property
+    def _inner(self) -> AgentEnv | None:
+        return agent_env(self.env)  # found anew, since a copy of this has another
+
+    def observation(self, observation: Any) -> Any:
+        """The same; an interface calls this after `set_state`, and no step hangs in the state that it went to."""
+        self._free()
+        self._shown = observation, {}
+        return observation
+
+    def set_state(self, state: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
+        """Goes back to a state of ``get_state``, where this is around an interface; gives the observation and info there."""
+        observation, info = self.env.get_wrapper_attr("set_state")(state)
+        return self.observation(observation), info
+
+    def _free(self) -> None:
+        if self._worker.abandoned:
+            self._worker = Worker()
+
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         """Resets the environment; one in which a step still hangs is built anew."""
         if self._worker.abandoned:
-            self._worker = Worker()
+            self._free()
             if self._inner is None:  # ours has a new session at every reset, and drops the step that hangs
                 assert self.env.spec is not None
                 hanging, self.env = self.env, gymnasium.make(self.env.spec)
@@ -87,8 +107,7 @@ class StepDeadline(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs)
             observation, info = copy.deepcopy(self._shown)
             reward, terminated, truncated, info = 0.0, False, True, info | _ENDING
             if self._inner is not None:
-                record = self._inner.abandon(action, self._why)
-                info |= {"status": "timeout", "invalid_action": False, "reward_parts": dict(record.reward_parts)}
+                info |= self._inner.abandon(action, self._why)
         self._shown = observation, info
         return observation, reward, terminated, truncated, info
 
@@ -100,7 +119,11 @@ class StepDeadline(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs)
             super().close()
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_worker": Worker()}
+        return {name: value for name, value in self.__dict__.items() if name != "_worker"}
+
+    def __setstate__(self, state: Mapping[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._worker = Worker()
 
 
 _ENDING = {"ending": Ending.DEADLINE.value, "success": False, "is_success": False}

@@ -118,6 +118,7 @@ class WebTask(AgentEnv):
             raise ConfigurationError(f"the world {closed[0]!r} has no web site")
         kinds = [kind for kind in kinds if kind.site]
         self._sites = {kind.name: importlib.import_module(kind.site) for kind in kinds}
+        self.carried = frozenset(name for kind in kinds for name in kind.operations)
         self._tasks = WorldTaskSet(kinds, pace=_PACE)
         tools = [spec for kind in kinds for spec in kind.tools]
         fields = [schema for spec in tools for schema in spec.parameters["properties"].values()]

@@ -48,3 +48,8 @@ def hang(_: Transition) -> float:
     ASKED.append(1)
     HELD.wait(60)
     return 1.0
+
+
+def not_of_the_second(now: Transition) -> float | None:
+    """Has no opinion of the second step."""
+    return None if len(now.history) == 3 else 1.0

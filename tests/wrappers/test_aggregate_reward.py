@@ -160,3 +160,20 @@ def test_sources_that_do_not_fit_are_refused(weighed: dict[str, Any], said: str)
 def test_semantic_sources_need_an_environment_of_this_package() -> None:
     with pytest.raises(ConfigurationError, match="unknown source 'outcome'"):
         AggregateReward(gymnasium.make("CartPole-v1"), {"outcome": 1.0})
+
+
+def test_a_reward_beneath_that_is_no_number_is_a_gap() -> None:
+    class Broken(gymnasium.Env[Any, Any]):
+        observation_space, action_space = gymnasium.spaces.Discrete(1), gymnasium.spaces.Discrete(1)
+
+        def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[int, dict[str, Any]]:
+            super().reset(seed=seed, options=options)
+            return 0, {}
+
+        def step(self, action: Any) -> tuple[int, float, bool, bool, dict[str, Any]]:  # noqa: ARG002
+            return 0, float("nan"), False, False, {}
+
+    env = AggregateReward(Broken(), {"reward": 1.0})
+    env.reset()
+    _, reward, _, _, info = env.step(0)
+    assert (reward, info["reward_valid"], info["gaps"]) == (0.0, False, ["reward_reward:not_finite"])

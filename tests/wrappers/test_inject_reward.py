@@ -10,6 +10,8 @@ from agent_gym.factory import make
 from agent_gym.runner import AsyncPool
 from agent_gym.wrappers import AggregateReward, InjectReward
 
+SOURCES = "tests.wrappers.sources"
+
 
 def env(**keywords: Any) -> InjectReward:
     return InjectReward(make(env="agent_gym.testing:SmallTask", interface="text", **keywords))
@@ -83,3 +85,32 @@ def test_a_pool_passes_signals_on_and_an_aggregate_weighs_them() -> None:
         pool.send(["look(1)", "look(1)"], [0, 1])
         rows = {row.env_id: row for row in pool.recv(2).rows}
         assert (rows[0].reward, rows[1].reward) == (0.0, 0.5)
+
+
+@pytest.mark.parametrize("ends", [["LoopGuard", {"identical": 2}], ["StepDeadline", {"seconds": 0.3, "grace": 0.1}]])
+def test_the_record_of_a_step_that_is_ended_from_outside_says_what_the_step_gave(ends: list[Any]) -> None:
+    wrappers = [["agent_gym.wrappers:InjectReward", {}], [f"agent_gym.wrappers:{ends[0]}", ends[1]]]
+    watched: Any = make(env="agent_gym.testing:SmallTask", interface="text", defects=True, shaping="milestones", rich_wrappers=wrappers)
+    observation, _ = watched.reset(seed=0)
+    watched.step(watched.oracle([observation]))
+    watched.step({"name": "switch_off", "arguments": {"room": 1}})
+    for action in ("look(1)", "look(1)", "sleep_deaf()"):
+        watched.rich.get_wrapper_attr("inject")("human", 0.5)
+        _, reward, terminated, truncated, info = watched.step(action)
+        record = watched.last_record
+        assert (record.reward, dict(record.reward_parts)) == (pytest.approx(reward), info["reward_parts"])
+        if terminated or truncated:
+            break
+    assert info["ending"] == {"LoopGuard": "failure", "StepDeadline": "deadline"}[ends[0]]
+    watched.close()
+
+
+def test_a_signal_outlives_a_step_whose_reward_nobody_knows() -> None:
+    watched = InjectReward(
+        AggregateReward(make(env="agent_gym.testing:SmallTask", interface="text"), {"judge": f"{SOURCES}:not_of_the_second"})
+    )
+    watched.reset(seed=0)
+    watched.step("look(1)")
+    watched.inject("human", 1.0)
+    assert not watched.step("look(2)")[4]["reward_valid"]
+    assert watched.step("look(3)")[4]["reward_parts"] == {"judge": 1.0, "human": 1.0}

@@ -10,6 +10,7 @@ from gymnasium.vector import AutoresetMode, SyncVectorEnv
 from gymnasium.wrappers import Autoreset, TimeLimit
 
 from agent_gym.errors import ConfigurationError
+from agent_gym.factory import make
 from agent_gym.wrappers import AggregateReward, NormalizeReturn
 
 
@@ -132,3 +133,19 @@ def test_a_wrong_place_is_an_error() -> None:
     bent.reset()
     with pytest.raises(ConfigurationError, match="the reward is 2 and its parts sum to 1"):
         bent.step(1)
+
+
+def test_an_episode_of_which_a_reward_is_unknown_does_not_count() -> None:
+    judged = AggregateReward(
+        make(env="agent_gym.testing:SmallTask", interface="text"), {"judge": "tests.wrappers.sources:not_of_the_second"}
+    )
+    env = NormalizeReturn(judged, window=8, per=None)
+    for _ in range(8):
+        env.reset(seed=0)
+        assert [env.step(call)[4]["reward_valid"] for call in ("look(1)", "look(2)", "finish()")] == [True, False, True]
+    assert env.scales == {}
+    broken = NormalizeReturn(Paying(only=float("nan")), window=8)
+    for _ in range(8):
+        broken.reset()
+        assert all(np.isnan(broken.step(1)[1]) for _ in range(2))
+    assert broken.scales == {}

@@ -12,7 +12,9 @@ from numpy.typing import NDArray
 
 from agent_gym.errors import ConfigurationError
 from agent_gym.factory import make
-from agent_gym.wrappers import PotentialShaping
+from agent_gym.wrappers import AggregateReward, PotentialShaping
+
+SOURCES = "tests.wrappers.sources"
 
 GAMMA = 0.9
 Floats = NDArray[np.float64]
@@ -120,3 +122,12 @@ def test_arguments_that_do_not_fit_are_refused() -> None:
     twice.reset(seed=0)
     with pytest.raises(ConfigurationError, match="another name"):
         twice.step("look(1)")
+
+
+def test_a_step_whose_reward_nobody_knows_moves_the_potential_on() -> None:
+    inner = AggregateReward(make(env="agent_gym.testing:SmallTask", interface="text"), {"judge": f"{SOURCES}:not_of_the_second"})
+    env = PotentialShaping(inner, f"{SOURCES}:lamps_off", 0.5)
+    env.reset(seed=0)
+    steps = [env.step(f"switch_off({room})")[4] for room in (1, 2, 3)]
+    assert [step["reward_valid"] for step in steps] == [True, False, True]
+    assert steps[2]["reward_parts"]["potential"] == 0.5 * 0.75 - 0.5

@@ -63,6 +63,9 @@ def test_through_pages_too() -> None:
     assert "click" not in [spec.name for spec in env.get_wrapper_attr("tools")]
     assert env.step({"name": "click", "arguments": {"bid": "1"}})[4]["status"] == "forbidden"
     env.close()
+    denied["rich_wrappers"][0][1]["deny"] = ["clikc"]
+    with pytest.raises(ConfigurationError, match="unknown tool 'clikc'"):
+        gym.make("agent_gym:AgentBase/WebTask-v0", interface="text", disable_env_checker=True, **denied)
 
 
 @pytest.mark.parametrize(

@@ -277,3 +277,13 @@ def test_an_environment_with_it_holds_the_conformance_suite(inside: bool, check:
         with closing(StateLeakCheck(gym.make("agent_gym:AgentBase/ToolTask-v0", disable_env_checker=True), **arguments)) as env:
             spec = env.spec
         CHECKS[check](Maker(spec))  # type: ignore[arg-type]  # gymnasium.make takes a spec as well as an id
+
+
+@pytest.mark.parametrize(("inner", "arguments"), [("ContextBudget", {}), ("RestrictActions", {"deny": ["look"]})])
+def test_wrappers_that_change_the_tools_go_around_it(inner: str, arguments: dict[str, Any]) -> None:
+    changing, check = [f"agent_gym.wrappers:{inner}", arguments], ["agent_gym.wrappers:StateLeakCheck", {"every": 1, "sample": 1}]
+    with pytest.raises(ConfigurationError, match=f"StateLeakCheck goes inside {inner}"):
+        make(env="agent_gym.testing:SmallTask", interface="text", rich_wrappers=[changing, check])
+    env = StateLeakCheck(make(env="agent_gym.testing:SmallTask", interface="text", rich_wrappers=[changing]), every=1, sample=1)
+    env.reset(seed=0)
+    env.close()

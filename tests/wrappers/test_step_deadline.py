@@ -127,3 +127,28 @@ def test_a_program_that_hangs_is_stopped() -> None:
     assert info["status"] == "ok"
     assert "42" in shown["text"]
     env.close()
+
+
+@pytest.mark.parametrize("place", ["inside", "outside"])
+def test_after_a_step_that_hangs_one_can_go_back_to_a_state(place: str) -> None:
+    env: Any = small(place)
+    env.reset(seed=1)
+    before, *_ = env.step("look(1)")
+    state = env.get_wrapper_attr("get_state")()
+    env.step("look(2)")
+    assert env.step("sleep_deaf()")[4]["ending"] == "deadline"
+    assert env.get_wrapper_attr("set_state")(state)[0] == before
+    shown, _, _, truncated, info = env.step("sleep_deaf()")  # what is left of it is the state that was gone back to
+    assert (shown, truncated, info["task_id"], info["ending"]) == (before, True, env.unwrapped.task.id, "deadline")
+    env.close()
+
+
+def test_a_copy_ends_its_own_episode() -> None:
+    env = small("outside")
+    env.reset(seed=1)
+    other = pickle.loads(pickle.dumps(env))
+    assert other.step("sleep_deaf()")[4]["ending"] == "deadline"
+    assert other.unwrapped.last_record.ending == "deadline"
+    assert env.unwrapped.last_record.ending is None
+    for each in (env, other):
+        each.close()
