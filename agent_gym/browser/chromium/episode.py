@@ -77,8 +77,10 @@ class Episode:
     def _take(self, event: Mapping[str, Any]) -> None:
         self._activity.pending += 1
         self._activity.begin()
-        page = event.get("resourceType") == "Document" and event["frameId"] in self._activity.mains | self._activity.opening
-        self._hand({**event, "page": page})
+        shown = event.get("resourceType") == "Document" and event["frameId"] in self._activity.mains | self._activity.opening
+        if event["saves"]:
+            self._activity.saves(-1)
+        self._hand({**event, "page": shown or event["saves"]})
 
     async def respond(self, event: Mapping[str, Any], answer: Answer | None, empty: bool) -> None:
         """Answers a request.
@@ -176,6 +178,7 @@ class Episode:
         if self.dialog is not None and not through_dialog:
             action.close()
             raise Blocked(f"a {self.dialog.type} dialog is open: accept_dialog or dismiss_dialog first")
+        self._activity.saves_none()
         try:
             await self._unless_dialog(action)
         except Closed:
@@ -278,7 +281,9 @@ class Episode:
 
     def _busy(self) -> bool:
         activity = self._activity
-        return activity.pending > 0 or bool(activity.asked or activity.opening) or any(tab.loading for tab in self.tabs)
+        return (
+            activity.pending > 0 or bool(activity.asked or activity.opening or activity.saving > 0) or any(tab.loading for tab in self.tabs)
+        )
 
     async def _blank(self) -> Tab:
         self._place.context.remove_listener("page", self._opens)

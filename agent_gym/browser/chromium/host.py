@@ -69,7 +69,8 @@ class Place:
         context: The context.
         activity: What is under way in it.
         tab: Its first tab.
-        take: Takes a paused request, on the browser's thread. Until an episode sets it requests wait.
+        take: Takes a paused request, on the browser's thread; it ``saves`` what a link leads to, or shows it. Until an episode sets
+            it requests are refused.
         pressed: The keys and buttons that are held down.
         clipboard: What was copied.
     """
@@ -337,11 +338,13 @@ class Host:
     def _paused(self, event: Mapping[str, Any]) -> None:
         headers = event["request"]["headers"]
         tag = next((value for name, value in headers.items() if name.lower() == TAG), "")
-        place = self._places.get(tag)
+        place, saves = self._places.get(tag), False
+        if not tag and event.get("resourceType") == "Document":  # a link with "download": the browser asks for it by itself
+            saves, place = True, next((each for each in self._places.values() if event["frameId"] in each.activity.frames), None)
         if place is None or place.take is None:
             self.spawn(self.respond(event["requestId"], None))
         else:
-            place.take(event)
+            place.take({**event, "saves": saves})
 
     async def close(self, target: str) -> None:
         """Closes a tab, whether or not it has opened."""

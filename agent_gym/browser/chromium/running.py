@@ -302,9 +302,19 @@ class BrowserPage(Page):
         answer = None
         try:
             self._server.clock = f"{self._seed} {self._episode.passed}"
+            if event["saves"]:
+                self._server.save_as = self._name(event["request"]["url"])
             answer = self._server.answer(event)
         finally:
             self._respond(event, answer)
+
+    def _name(self, url: str) -> str:
+        """The name under which a link wants to save what it leads to; empty if it does not say."""
+        for document in (mirror.document for mirror in self._mirrors.values()):
+            for link in document.root.iter("a", "area"):
+                if "download" in link.attrib and self._site.origin + self._site.locate(document.base, link.get("href", "")) == url:
+                    return link.get("download", "")
+        return ""
 
     def _respond(self, event: Mapping[str, Any], answer: Answer | None) -> None:
         self._host.submit(self._episode.respond(event, answer, event["frameId"] not in self._server.status))

@@ -79,7 +79,7 @@ class Server:
         """Answers a paused request; None refuses it.
 
         Args:
-            event: The request as the DevTools protocol tells it, and ``page``: whether it is for what a tab shows.
+            event: The request as the DevTools protocol tells it, and ``page``: whether it is for what a tab shows or saves.
 
         Raises:
             InfrastructureError: The site failed.

@@ -20,6 +20,14 @@ _WORLD = "agent-gym"
 _CLOCK = 'window["agent-gym"]'
 """Of the page; see clock.js. Neither name can be taken from the page."""
 _GONE = ("navigated", "destroyed", "Cannot find context", "uniqueContextId not found")
+_SAVES = """addEventListener("click", event => {
+  const link = event.composedPath().find(each => each.localName === "a" || each.localName === "area");
+  if (link?.hasAttribute("download") && link.origin === location.origin && link.protocol !== "blob:") {
+    agentSaves("1");
+    setTimeout(() => { if (event.defaultPrevented) agentSaves("-1"); });
+  }
+}, true)"""
+"""Tells of links that save what they lead to: the browser asks for that some time later."""
 _SOURCE = files(__package__).joinpath("page.js").read_text("utf-8")
 
 
@@ -39,6 +47,7 @@ class Activity:
         pending: Requests that are not answered yet.
         asked: Requests that a page has made and whose answers it has not got yet.
         opening: Tabs that will open.
+        saving: How many links were clicked that save what they lead to, less those for which it was asked: either may be told first.
         mains: Tabs that have opened.
         frames: All frames that these have or had.
         changed: Set whenever something begins or ends.
@@ -50,6 +59,8 @@ class Activity:
         self.pending = 0
         self.asked: set[Request] = set()
         self.opening: set[str] = set()
+        self.saving = 0
+        self._giving_up: asyncio.TimerHandle | None = None
         self.mains: set[str] = set()
         self.frames: set[str] = set()
         self.changed = asyncio.Event()
@@ -72,6 +83,19 @@ class Activity:
             asyncio.get_running_loop().call_later(LATE_S, self._late, tab)
         else:
             self.never_mind(tab)
+
+    def saves(self, more: int) -> None:
+        """A link that saves was clicked (1); what it leads to was asked for, or will not be (-1)."""
+        self.saving += more
+        self.begin()
+        if self._giving_up is not None:
+            self._giving_up.cancel()
+        self._giving_up = asyncio.get_running_loop().call_later(LATE_S, self.saves_none)
+
+    def saves_none(self) -> None:
+        """No link is waited for."""
+        self.saving = 0
+        self.changed.set()
 
     def never_mind(self, tab: str) -> None:
         """A tab is not to be waited for."""
@@ -120,11 +144,13 @@ class Tab:
         session.on("Runtime.executionContextDestroyed", tab._leaves)
         session.on("Runtime.executionContextsCleared", tab._clears)
         page.on("crash", tab._crashes)
-        script = {"source": _SOURCE, "worldName": _WORLD, "runImmediately": True}
+        session.on("Runtime.bindingCalled", tab._saves)
+        scripts = [{"source": source, "worldName": _WORLD, "runImmediately": True} for source in (_SOURCE, _SAVES)]
         await asyncio.gather(
             session.send("Page.enable"),
             session.send("Runtime.enable"),
-            session.send("Page.addScriptToEvaluateOnNewDocument", script),
+            session.send("Runtime.addBinding", {"name": "agentSaves", "executionContextName": _WORLD}),
+            *(session.send("Page.addScriptToEvaluateOnNewDocument", script) for script in scripts),
         )
         return tab
 
@@ -159,6 +185,9 @@ class Tab:
 
     def _clears(self, _: object) -> None:
         self.world = self.outer = None
+
+    def _saves(self, event: Mapping[str, Any]) -> None:
+        self.activity.saves(int(event["payload"]))
 
     def _crashes(self, _: object) -> None:
         self.activity.crashed.set()

@@ -177,6 +177,22 @@ def test_downloads_stay_in_memory(open_page: Open) -> None:
     assert page.snapshot().url == f"{ORIGIN}/a"
 
 
+@pytest.mark.parametrize("act", [lambda page: page.mouse_click(10, 10), lambda page: page.press(bid(page, "Save"), "Enter")])
+def test_a_link_that_saves_does_so_however_it_is_clicked(open_page: Open, act: Callable[[ChromiumPage], None]) -> None:
+    link = "<a download{0} href=/file style='position:fixed;left:0;top:0;font-size:50px'>Save</a>"
+    site = Site(a=link.format("=b.csv"), b=link.format(""), file=lambda _: Response("1,2", content_type="text/csv"))
+    page = open_page(site, "/a")
+    act(page)
+    page.goto("/b")
+    act(page)
+    assert page.downloads == {"b.csv": b"1,2", "file": b"1,2"}
+    site.pages["/file"] = lambda _: html("lost", 404)
+    with pytest.raises(Blocked, match="status 404"):
+        act(page)
+    assert page.snapshot().url == f"{ORIGIN}/b"
+    assert page.probes()["temp_files"] == []
+
+
 def test_keys(open_page: Open) -> None:
     site = Site(
         a="<form action=/b><label>Q <input name=q></label></form><p id=seen></p>"
