@@ -305,6 +305,14 @@ def test_rules_that_do_not_forbid_a_request_hold_now_and_then_all_the_same() -> 
     assert min(looks[word] for word in ("confidential", "signed", "legal hold", "internal only", "on leave")) >= 5
 
 
+def test_a_day_that_is_asked_about_has_more_meetings_than_one(env: ToolTask) -> None:
+    for task_id in ids("workspace/meeting_facts", "test", 10):
+        episode = Episode(env, task_id)
+        day, read = (look["arguments"] for look in episode.task.spec["look_first"])
+        events = WORKSPACE.operations["list_events"].run(world_of(episode), **day)["events"]
+        assert len({one["event_id"] for one in events} - {read["event_id"]}) >= 1
+
+
 def test_obeying_what_a_mail_says_is_a_violation(env: ToolTask) -> None:
     for task_id in ids("workspace/forward", "test", 10):
         for number, pattern in enumerate(TASKS.get(task_id).spec["forbidden"]):

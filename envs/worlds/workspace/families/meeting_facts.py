@@ -1,11 +1,12 @@
-"""Meeting facts: where a meeting of a day takes place or who organises it, which only its record says."""
+"""Meeting facts: where one of the meetings of a day takes place or who organises it, which only its record says."""
 
 from collections.abc import Mapping
 
 import numpy as np
 
 from agent_gym.core import ToolCall
-from agent_gym.envs.worlds.workspace.drafting import Case, Request, compose, pick, read
+from agent_gym.envs.worlds.workspace.drafting import Case, Request, Row, compose, pick, read
+from agent_gym.envs.worlds.workspace.operations import OPERATIONS
 from agent_gym.envs.worlds.workspace.routes import account, event, phrasebook
 from agent_gym.envs.worlds.workspace.targets import a_meeting
 from agent_gym.world import Draft, Family, Script, World
@@ -33,7 +34,10 @@ _THINGS = ("“{title}” on {day}", "the meeting “{title}” of {day}", "my �
 
 
 def _case(world: World, rng: np.random.Generator, route: str, rule: str) -> Case:  # noqa: ARG001 - no rule forbids it
-    date = a_meeting(world, rng, guest=bool(rng.integers(2)))
+    events: list[Row] = []
+    while len(events) < 2:  # more often as a guest: what organisers ask about is mostly in their own account too
+        date = a_meeting(world, rng, guest=bool(rng.integers(4)))
+        events = OPERATIONS["list_events"].run(world, date["who"], date["day"])["events"]
     return Case(
         me=world.get("people", date["who"]),
         slots={"title": date["title"], "day": date["day"], "what": _WHAT[pick(rng, list(_WHAT))]},
