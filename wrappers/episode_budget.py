@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Mapping
+from numbers import Real
 from typing import Any
 
 import gymnasium
@@ -17,11 +18,15 @@ from agent_gym.wrappers.rich import UNSEEN, Result, RichWrapper, token_counter
 __all__ = ["EpisodeBudget"]
 
 
+_ALL = 1 - 1e-9
+"""Sums of prices are rounded: 0.7 and 0.1 use up 0.8."""
+
+
 class EpisodeBudget(RichWrapper):
     """Ends an episode as ``budget``, truncated and no success, with the step that uses up what it may use.
 
     The observation's text says in its last line what is left. Tokens are those of the text that an action answers and of the action;
-    where `RecordTrajectory` outside was told the ``usage`` of a step, its tokens and its cost count instead.
+    where `RecordTrajectory` outside was told the ``usage`` of a step, its tokens and its cost count instead, if they are numbers from 0.
 
     Args:
         env: An `AgentEnv`, or wrappers around one. What changes the text goes beneath.
@@ -92,18 +97,18 @@ class EpisodeBudget(RichWrapper):
 
     def step(self, action: Any) -> Result:
         """Carries out one action, and ends the episode where the budget is used up."""
-        usage = self.agent_env.usage
+        usage = {kind: amount for kind, amount in (self.agent_env.usage or {}).items() if _counts(amount)}
         observation, reward, terminated, truncated, info = self.env.step(action)
         record = self.agent_env.last_record
         used, calls = self._used, len(record.attempts)
-        tokens = self._spoken(action, record, usage or {}) if self._counts_tokens else 0
+        tokens = self._spoken(action, record, usage) if self._counts_tokens else 0
         used["steps"] += 1
         used["calls"] += calls
         used["tokens"] += tokens
-        known = usage.get("cost_usd") if usage else None
-        used["cost"] += (tokens * self._prices[0] if known is None else known) + calls * self._prices[1]
+        known = usage.get("cost_usd")
+        used["cost"] += (tokens * self._prices[0] if known is None else float(known)) + calls * self._prices[1]
         result = self.observation(observation), reward, terminated, truncated, info
-        spent = next((kind for kind, limit in self._limits.items() if used[kind] >= limit), None)
+        spent = next((kind for kind, limit in self._limits.items() if used[kind] >= limit * _ALL), None)
         if spent is None or terminated or truncated:
             return result
         return self.conclude(result, Ending.BUDGET, f"{spent}: {used[spent]:g} of {self._limits[spent]:g} used")
@@ -115,6 +120,11 @@ class EpisodeBudget(RichWrapper):
             told = action if isinstance(action, str) else "" if record.call is None else dumps(record.call.to_dict()).decode()
             written = self._count(told)
         return int((self._read if read is None else read) + written)
+
+
+def _counts(amount: Any) -> bool:
+    """Whether somebody knows an amount: what is no number, or below 0, would let an episode go on for ever."""
+    return isinstance(amount, Real) and 0 <= float(amount) < math.inf
 
 
 def _positive(value: Any) -> bool:

@@ -92,3 +92,26 @@ def test_a_state_knows_what_is_used() -> None:
 def test_numbers_that_do_not_fit_are_refused(limits: dict[str, Any]) -> None:
     with pytest.raises(ConfigurationError, match=r"EpisodeBudget needs|prices must be"):
         small(**limits)
+
+
+@pytest.mark.parametrize("told", [float("nan"), float("-inf"), -5.0])
+def test_a_usage_that_is_no_amount_gives_nothing_back(told: float, tmp_path: Path) -> None:
+    recorded = RecordTrajectory(small(cost=1.0, cost_per_call=0.25), str(tmp_path))
+    recorded.reset(seed=0)
+    endings = []
+    for _ in range(4):
+        recorded.note(usage={"cost_usd": told})
+        endings.append(recorded.step("look(1)")[4]["ending"])
+    assert endings == ["", "", "", "budget"]
+    recorded.close()
+
+
+def test_a_cost_that_is_reached_but_for_rounding_is_reached(tmp_path: Path) -> None:
+    recorded = RecordTrajectory(small(cost=0.8), str(tmp_path))
+    recorded.reset(seed=0)
+    endings = []
+    for cost in (0.7, 0.1):  # 0.7999999999999999
+        recorded.note(usage={"cost_usd": cost})
+        endings.append(recorded.step("look(1)")[4]["ending"])
+    assert endings == ["", "budget"]
+    recorded.close()
