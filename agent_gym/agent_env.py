@@ -281,6 +281,19 @@ class AgentEnv(gymnasium.Env[dict[str, Any], Any]):
         self._all_tools = (*permitted, *(tool for tool, _ in self._terms.offered), *self._terms.own(self._domain_tools))
         self.action_space = ToolCallSpace(self._all_tools)
 
+    def renewed(self) -> "AgentEnv":
+        """A fresh environment that is equal to this one, with what wrappers have offered and taken away.
+
+        Raises:
+            ConfigurationError: `gymnasium.make` has not made this one.
+        """
+        if self.rebuild is None:
+            raise ConfigurationError(f"{type(self).__name__} can be built again only where gymnasium.make has made it")
+        fresh = self.rebuild()
+        fresh._terms = self._terms
+        fresh._list_tools()
+        return fresh
+
     @property
     def rules(self) -> str:
         """What the agent must keep to, in words: in whatever task, if it is not the same in all."""

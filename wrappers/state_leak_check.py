@@ -15,7 +15,6 @@ from agent_gym.core.difference import difference
 from agent_gym.core.leftovers import Leak, Settings, changed, left_behind, modules_of, settings
 from agent_gym.errors import ConfigurationError, StateLeakError, unknown
 from agent_gym.interface import Interface
-from agent_gym.wrappers.rich import check_order
 
 __all__ = ["StateLeakCheck"]
 
@@ -71,7 +70,7 @@ class StateLeakCheck(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArg
         on_leak: ``"raise"``, or ``"record"``: in the reset's ``info["leaks"]``, as objects with ``channel``, ``value`` and ``fresh``.
 
     Raises:
-        ConfigurationError: The environment cannot be built again, an argument does not fit, or it stands in a wrong place.
+        ConfigurationError: The environment cannot be built again, or an argument does not fit.
     """
 
     def __init__(self, env: Env, every: int = 500, sample: int = 3, on_leak: Literal["raise", "record"] = "raise") -> None:
@@ -85,8 +84,6 @@ class StateLeakCheck(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArg
             raise ConfigurationError(
                 f"StateLeakCheck needs an environment that can be built again; make {type(env.unwrapped).__name__} with gymnasium.make"
             )
-        if isinstance(env.unwrapped, AgentEnv):  # which is all that is built anew there
-            check_order(env, type(self).__name__, dict.fromkeys(("ContextBudget", "RestrictActions"), "a fresh one has other tools"))
         self._every, self._sample, self._on_leak = every, sample, on_leak
         self._resets = 0
         self._suspects: Settings = {}
@@ -169,7 +166,7 @@ class StateLeakCheck(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArg
             return gymnasium.make(self.env.spec)
         if base.rebuild is None:
             raise ConfigurationError("StateLeakCheck needs an environment that gymnasium.make has made")
-        return base.rebuild()
+        return base.rebuild() if isinstance(base, Interface) else base.renewed()
 
 
 def _ours(env: Env) -> AgentEnv | None:
