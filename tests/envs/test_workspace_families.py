@@ -382,9 +382,7 @@ def test_trying_taking_back_and_trying_the_other_beats_guessing(env: ToolTask) -
         slots = episode.task.spec["params"]["slots"]
         first = episode.follow("move_series")
         episode.step(first)
-        if episode.oracle().name == "finish":
-            continue
-        taken_back += 1
+        taken_back += episode.oracle().name == "undo"  # or else it is the other time that somebody declines
         second = {**first.arguments, "starts": slots["otherwise"]}
         episode.step(ToolCall("undo"))
         assert env.session.digest() == before
