@@ -9,6 +9,7 @@ import gymnasium
 from gymnasium.utils import RecordConstructorArgs
 
 from agent_gym.core.canonical import digest
+from agent_gym.core.perturbation import Perturbation
 from agent_gym.core.record import StepRecord
 from agent_gym.core.task import Task, TaskSet
 from agent_gym.errors import ConfigurationError, InfrastructureError, unknown
@@ -133,7 +134,7 @@ class RecordTrajectory(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorA
         try:
             result = self.env.reset(seed=seed, options=options)
         except InfrastructureError as error:
-            self._recording().fail(_told(error), task=self._intended(options), seed=seed, options=options)
+            self._recording().fail(_told(error), task=self._intended(options), seed=seed, options=_asked(options))
             raise
         recorder = self._recording()
         recorder.tools = getattr(self._inner, "tools", None)
@@ -202,6 +203,11 @@ def _innermost(env: gymnasium.Env[Any, Any]) -> Any:
     """The environment that makes the records: beneath every wrapper, and beneath an interface if there is one."""
     base: Any = env.unwrapped
     return base.rich.unwrapped if hasattr(base, "rich") else base
+
+
+def _asked(options: Mapping[str, Any] | None) -> dict[str, Any]:
+    """A reset's options as JSON values."""
+    return {name: value.to_dict() if isinstance(value, Perturbation) else value for name, value in (options or {}).items()}
 
 
 def _told(error: BaseException) -> str:

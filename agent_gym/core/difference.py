@@ -1,5 +1,6 @@
 """Where two values differ first."""
 
+import math
 from collections.abc import Mapping
 from itertools import zip_longest
 from typing import Any, NamedTuple
@@ -60,7 +61,7 @@ def _equal(one: Any, other: Any) -> bool:
         return False
     if isinstance(one, np.ndarray | np.generic):
         return bool(one.dtype == other.dtype and one.shape == other.shape and one.tobytes() == other.tobytes())
-    return bool(one == other)
+    return bool(one == other) or (isinstance(one, float) and math.isnan(one) and math.isnan(other))
 
 
 def _told(one: Any, other: Any) -> tuple[str, str]:

@@ -15,8 +15,9 @@ from gymnasium.envs.registration import EnvSpec
 from gymnasium.utils.env_checker import data_equivalence
 from gymnasium.vector import AsyncVectorEnv
 
-from agent_gym.core import ToolCall
+from agent_gym.core import Perturbation, ToolCall
 from agent_gym.errors import ConfigurationError, InfrastructureError
+from agent_gym.testing import SmallTask
 from agent_gym.trajectories import Run, TrajectoryStore
 from agent_gym.wrappers import RecordTrajectory
 from tests.trajectories.counting import ENV_ID, CountingEnv
@@ -267,3 +268,16 @@ def test_a_recording_environment_can_be_pickled(tmp_path: Path) -> None:
     with contextlib.closing(pickle.loads(pickle.dumps(env))) as copy:
         assert copy.step(0)[4]["task_id"] == env.step(0)[4]["task_id"]
     env.close()
+
+
+def test_a_perturbed_reset_that_fails_is_kept(tmp_path: Path) -> None:
+    class Broken(SmallTask):
+        def open(self, *_: Any) -> Any:
+            raise InfrastructureError("no lamps")
+
+    env = RecordTrajectory(Broken(), str(tmp_path))
+    with pytest.raises(InfrastructureError, match="no lamps"):
+        env.reset(seed=0, options={"perturbation": Perturbation(wording=True)})
+    env.close()
+    (row,) = TrajectoryStore(tmp_path).sql("SELECT end_reason, reset_options FROM episodes")
+    assert (row["end_reason"], json.loads(row["reset_options"])["perturbation"]["wording"]) == ("infra_error", True)
