@@ -16,6 +16,7 @@ from agent_gym.wrappers.rich import UNSEEN, Result, RichWrapper
 __all__ = ["LoopGuard"]
 
 _CALL_BYTES = 300
+_CAN_BE_OFF = ("identical", "same_error", "cycle", "window")
 
 
 class LoopGuard(RichWrapper):
@@ -29,8 +30,8 @@ class LoopGuard(RichWrapper):
     ``revisits``   a larger share of steps than this into known states, from ``revisit_steps`` steps on
     ============== ======================================================================================
 
-    An outcome is the result and what is shown with it; a state is that and the digest of the world. Each limit can be None, which
-    turns it off.
+    An outcome is the result and what is shown with it; a state is that and the digest of the world. Each of these limits can be
+    None, which turns it off.
 
     Args:
         env: An `AgentEnv`, or wrappers around one.
@@ -65,10 +66,12 @@ class LoopGuard(RichWrapper):
     ) -> None:
         numbers: dict[str, Any] = {"identical": identical, "same_error": same_error, "cycle": cycle, "period": period, "window": window}
         numbers["revisit_steps"] = revisit_steps
+        if not isinstance(polling, list | tuple):
+            raise ConfigurationError(f"LoopGuard: polling must be a list of tools' names, got {polling!r}")
         about = {"revisits": revisits, "polling": list(polling), "polling_budget": polling_budget}
         super().__init__(env, **numbers, **about)
         for name, number in numbers.items():
-            if number is not None and (not isinstance(number, int) or number < 2):
+            if not (number is None and name in _CAN_BE_OFF) and (not isinstance(number, int) or number < 2):
                 raise ConfigurationError(f"LoopGuard: {name} must be at least 2, got {number!r}")
         if revisits is not None and not (isinstance(revisits, int | float) and 0 < revisits < 1):
             raise ConfigurationError(f"LoopGuard: revisits must be in (0, 1), got {revisits!r}")

@@ -76,8 +76,8 @@ class StateLeakCheck(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArg
     def __init__(self, env: Env, every: int = 500, sample: int = 3, on_leak: Literal["raise", "record"] = "raise") -> None:
         RecordConstructorArgs.__init__(self, every=every, sample=sample, on_leak=on_leak)
         super().__init__(env)
-        if every < 1 or sample < 1:
-            raise ConfigurationError(f"every and sample must be at least 1, got {every} and {sample}")
+        if not all(isinstance(number, int) and number >= 1 for number in (every, sample)):
+            raise ConfigurationError(f"every and sample must be at least 1, got {every!r} and {sample!r}")
         if on_leak not in ("raise", "record"):
             raise unknown("on_leak", on_leak, ["raise", "record"])
         if not _ours(env) and env.spec is None:

@@ -1,6 +1,7 @@
 """A limit on the wall-clock time of a step, which holds whatever the step does."""
 
 import copy
+import threading
 from collections.abc import Mapping
 from typing import Any
 
@@ -37,8 +38,8 @@ class StepDeadline(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs)
     def __init__(self, env: gymnasium.Env[Any, Any], seconds: float, grace: float = 0.5) -> None:
         RecordConstructorArgs.__init__(self, seconds=seconds, grace=grace)
         super().__init__(env)
-        if not (isinstance(seconds, int | float) and isinstance(grace, int | float) and seconds > 0 and grace > 0):
-            raise ConfigurationError(f"seconds and grace must be above 0, got {seconds!r} and {grace!r}")
+        if not all(isinstance(time, int | float) and 0 < time <= threading.TIMEOUT_MAX for time in (seconds, grace)):
+            raise ConfigurationError(f"seconds and grace must be finite and above 0, got {seconds!r} and {grace!r}")
         check_order(env, type(self).__name__, UNSEEN)
         if not env.has_wrapper_attr("interrupt"):
             raise ConfigurationError(f"StepDeadline needs an environment with interrupt(); {type(env.unwrapped).__name__} has none")

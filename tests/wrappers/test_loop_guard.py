@@ -110,6 +110,8 @@ def test_no_oracle_is_stopped_in_any_family() -> None:
         ({"identical": 1}, "identical must be at least 2, got 1"),
         ({"revisits": 1.5}, "revisits must be in"),
         ({"polling": ["lok"]}, "unknown tool 'lok'"),
+        ({"period": None}, "period must be at least 2, got None"),
+        ({"polling": "look"}, "polling must be a list of tools' names, got 'look'"),
         ({"polling_budget": -1}, "polling_budget must be at least 0"),
     ],
 )

@@ -93,6 +93,8 @@ def test_what_does_not_fit_is_said() -> None:
         StepDeadline(Foreign(), 1.0)
     with pytest.raises(ConfigurationError, match="inside NormalizeReturn, not around it: it would not see how the episode ends"):
         StepDeadline(make(env="agent_gym.testing:SmallTask", rich_wrappers=[["agent_gym.wrappers:NormalizeReturn", {}]]), 1.0)
+    with pytest.raises(ConfigurationError, match="finite and above 0, got inf and"):
+        StepDeadline(make(env="agent_gym.testing:SmallTask", interface="text"), seconds=float("inf"))
     with pytest.raises(ConfigurationError, match="above 0, got 0 and"):
         StepDeadline(make(env="agent_gym.testing:SmallTask"), 0)
 
