@@ -91,10 +91,16 @@ class InjectReward(RewardWrapper):
         return taken
 
     def _saved(self) -> dict[str, Any]:
-        return {"waiting": dict(self._waiting), "own": sorted(self._own), "open": self._open}
+        return {
+            "waiting": dict(self._waiting),
+            "own": sorted(self._own),
+            "open": self._open,
+            "given": dict(self._given),
+            "step": self._step,
+        }
 
     def _load(self, state: Mapping[str, Any]) -> None:
-        self._given = {}
+        self._given, self._step = dict(state["given"]), int(state["step"])
         with self._lock:
             self._waiting, self._own, self._open = dict(state["waiting"]), frozenset(state["own"]), bool(state["open"])
 

@@ -91,10 +91,10 @@ class NormalizeReturn(RewardWrapper):
 
     def _saved(self) -> dict[str, Any]:
         returns = {kind: list(values) for kind, values in self._returns.items()}
-        episode = {"kind": self._kind, "steps": self._steps, "return": self._return, "known": self._known_so_far}
+        episode = {"kind": self._kind, "steps": self._steps, "return": self._return, "whole": self._known_so_far}
         return {"returns": returns, "scale": self._scale, **episode}
 
     def _load(self, state: Mapping[str, Any]) -> None:
         self._returns = {kind: deque(values, maxlen=self._window) for kind, values in state["returns"].items()}
         self._kind, self._steps = str(state["kind"]), int(state["steps"])
-        self._return, self._scale, self._known_so_far = float(state["return"]), float(state["scale"]), bool(state["known"])
+        self._return, self._scale, self._known_so_far = float(state["return"]), float(state["scale"]), bool(state["whole"])

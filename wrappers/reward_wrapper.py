@@ -128,12 +128,16 @@ class RewardWrapper(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs
             )
         made = self._rewarded(Transition(observation, action, parts, bool(terminated), bool(truncated), info))
         self._parts, self._known = made or {}, made is not None
-        info["reward_parts"] = dict(self._parts)
+        self._tell(info)
+        return observation, float(sum(self._parts.values())), terminated, truncated, info
+
+    def _tell(self, info: dict[str, Any]) -> None:
+        if self._parts is not None:
+            info["reward_parts"] = dict(self._parts)
         if not self._known:
             info["reward_valid"] = False
         if self._gaps:
             info["gaps"] = [*info.get("gaps", ()), *self._gaps]
-        return observation, float(sum(self._parts.values())), terminated, truncated, info
 
     @property
     def last_record(self) -> StepRecord:
@@ -151,12 +155,14 @@ class RewardWrapper(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs
 
     def save_state(self) -> dict[str, Any]:
         """What `load_state` needs to go on from here, as JSON values."""
-        return {"ended": self._ended, **self._saved()}
+        shown = {"parts": self._parts, "known": self._known, "gaps": list(self._gaps)}
+        return {"ended": self._ended, **shown, **self._saved()}
 
     def load_state(self, state: Mapping[str, Any]) -> None:
         """Takes up what `save_state` gave."""
         self._ended = bool(state["ended"])
-        self._parts, self._known, self._gaps = None, True, ()
+        self._parts = None if state["parts"] is None else dict(state["parts"])
+        self._known, self._gaps = bool(state["known"]), tuple(state["gaps"])
         self._load(state)
 
     def get_state(self) -> dict[str, Any]:
@@ -173,9 +179,10 @@ class RewardWrapper(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs
         if not state.get("outside"):
             raise ConfigurationError(f"not a state of these wrappers: nothing in it is {type(self).__name__}'s")
         *others, own = state["outside"]
-        result: tuple[Any, dict[str, Any]] = self.env.get_wrapper_attr("set_state")({**state, "outside": others})
+        observation, info = self.env.get_wrapper_attr("set_state")({**state, "outside": others})
         self.load_state(own)
-        return result
+        self._tell(info)
+        return observation, info
 
     def _start(self, observation: Any, info: Mapping[str, Any]) -> None:
         self._ended = False

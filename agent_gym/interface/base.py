@@ -126,6 +126,8 @@ class Interface(gymnasium.Env[Any, Any]):
         for wrapper in reversed(wrappers):  # as reset and step show it: each wrapper in turn, from the inside
             if callable(getattr(type(wrapper), "observation", None)):
                 observation = wrapper.observation(observation)
+        record = self.last_record  # wrappers inside may reward otherwise
+        info |= {"reward_parts": dict(record.reward_parts), "reward_valid": record.reward_valid, "gaps": list(record.gaps)}
         return observation, info
 
     def full_reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:

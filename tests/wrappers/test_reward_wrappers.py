@@ -120,3 +120,22 @@ def test_an_episode_that_a_budget_ends_is_judged_and_takes_no_more_signals() -> 
     assert (env.last_record.ending, env.last_record.reward_parts) == ("budget", info["reward_parts"])
     with pytest.raises(ResetNeeded):
         env.rich.get_wrapper_attr("inject")("human", 1.0)
+
+
+@pytest.mark.parametrize("inside", [True, False])
+def test_a_state_has_the_reward_of_its_last_step(inside: bool) -> None:
+    wrappers: list[Any] = [["InjectReward", {}], ["AggregateReward", {"sources": {"part:human": 2.0, "judge": f"{HERE}:nan"}}]]
+    rich = [[f"agent_gym.wrappers:{name}", keywords] for name, keywords in wrappers]
+    env: Any = make(env="agent_gym.testing:SmallTask", interface="text", rich_wrappers=rich if inside else [])
+    if not inside:
+        env = AggregateReward(InjectReward(env), **wrappers[1][1])
+    env.reset(seed=0)
+    (env.rich if inside else env).get_wrapper_attr("inject")("human", 0.5)
+    _, reward, _, _, info = env.step("look(1)")
+    state = env.get_wrapper_attr("get_state")()
+    record = env.get_wrapper_attr("last_record")
+    env.step("look(2)")
+    again = env.get_wrapper_attr("set_state")(state)[1]
+    kept = env.get_wrapper_attr("last_record")
+    assert (reward, again["reward_parts"], again["gaps"]) == (1.0, info["reward_parts"], info["gaps"])
+    assert (kept.reward, kept.reward_parts, kept.gaps) == (record.reward, record.reward_parts, record.gaps)
