@@ -201,9 +201,10 @@ class Host:
             MissingExtra: Playwright is not installed.
         """
         ready, self._ready = self._ready, None
-        if ready is not None and self._browser is not None and self._browser.is_connected():
-            await self._made(ready)
-            if not ready.cancelled() and ready.exception() is None and ready.result().tag in self._places:
+        if ready is not None:
+            await self._made(ready)  # it may be starting the browser anew
+            alive = self._browser is not None and self._browser.is_connected()
+            if alive and not ready.cancelled() and ready.exception() is None and ready.result().tag in self._places:
                 return ready.result()
         making = self.loop.create_task(self._make())
         await self._made(making)
