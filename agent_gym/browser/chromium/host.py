@@ -205,7 +205,9 @@ class Host:
             await self._made(ready)  # it may be starting the browser anew
             alive = self._browser is not None and self._browser.is_connected()
             if alive and not ready.cancelled() and ready.exception() is None and ready.result().tag in self._places:
-                return ready.result()
+                with suppress(_error()):  # if the driver has died meanwhile
+                    await ready.result().tab.session.send("Target.getTargetInfo")
+                    return ready.result()
         making = self.loop.create_task(self._make())
         await self._made(making)
         return making.result()

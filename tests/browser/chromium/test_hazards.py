@@ -261,6 +261,7 @@ def test_a_killed_driver_is_replaced(open_page: Open) -> None:
     page = open_page(Site(), deadline_s=10.0)
     driver = next(psutil.Process(pid).parent() for pid in browsers())
     assert driver is not None
+    time.sleep(1.0)  # the next context is warm by then
     driver.kill()
     with pytest.raises(InfrastructureError):
         page.goto("/a")
