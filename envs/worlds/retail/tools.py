@@ -1,10 +1,9 @@
 """The tools of the retail world as the agent sees them: descriptions with their preconditions, parameters, results."""
 
-from collections.abc import Mapping
 from typing import Any
 
-from agent_gym.core import ToolSpec
 from agent_gym.envs.worlds.retail.catalogue import CATEGORIES, REASONS
+from agent_gym.world.specs import TEXT, TEXTS, WHOLE, choice, record, rows, tool
 
 __all__ = ["PATTERNS", "TOOLS"]
 
@@ -26,9 +25,6 @@ PATTERNS = {
     "query": r"^[0-9A-Za-zÀ-ÿ '’-]{0,80}$",
 }
 """What ids, addresses, names and searches look like."""
-_TEXT: Schema = {"type": "string"}
-_TEXTS: Schema = {"type": "array", "items": _TEXT}
-_WHOLE: Schema = {"type": "integer"}
 _CENTS: Schema = {"type": "integer", "minimum": 0, "maximum": 999_999_999}
 _PAGE: Schema = {"type": "integer", "minimum": 1, "maximum": 100, "description": "Which page of five rows; the first by default."}
 
@@ -37,236 +33,212 @@ def _entity(kind: str) -> Schema:
     return {"type": "string", "pattern": PATTERNS[kind], "x-entity": kind}
 
 
-def _object(optional: Mapping[str, Schema] | None = None, /, **required: Schema) -> Schema:
-    properties = {**required, **(optional or {})}
-    return {"type": "object", "properties": properties, "required": list(required), "additionalProperties": False}
-
-
-def _rows(**properties: Schema) -> Schema:
-    return {"type": "array", "items": _object(**properties)}
-
-
 def _ids(kind: str) -> Schema:
     return {"type": "string", "pattern": PATTERNS[kind]}
 
 
-def _tool(name: str, description: str, parameters: Schema, result: Schema, *, writes: bool = False, destroys: bool = False) -> ToolSpec:
-    hints = {"readOnlyHint": not writes, "destructiveHint": destroys, "idempotentHint": not writes, "openWorldHint": False}
-    return ToolSpec(
-        name=name,
-        description=description,
-        parameters=parameters,
-        output_schema=result,
-        annotations=hints,
-        may_block=False,
-        remote=True,  # the shop's service, which can fail by itself
-    )
-
-
-_CATEGORY: Schema = {"type": "string", "enum": list(CATEGORIES)}
-_PERSON = {"user_id": _ids("user_id"), "name": _TEXT, "email": _TEXT}
+_CATEGORY = choice(tuple(CATEGORIES))
+_PERSON = {"user_id": _ids("user_id"), "name": TEXT, "email": TEXT}
 _ITEM = {
     "item_id": _ids("item_id"),
     "product_id": _ids("product_id"),
-    "product": _TEXT,
-    "colour": _TEXT,
-    "style": _TEXT,
-    "finish": _TEXT,
-    "state": _TEXT,
-    "quantity": _WHOLE,
-    "price_cents": _WHOLE,
+    "product": TEXT,
+    "colour": TEXT,
+    "style": TEXT,
+    "finish": TEXT,
+    "state": TEXT,
+    "quantity": WHOLE,
+    "price_cents": WHOLE,
 }
-_ORDERS = _object(
-    {"cursor": _ids("cursor")}, user_id=_ids("user_id"), orders=_rows(order_id=_ids("order_id"), status=_TEXT, products=_TEXTS)
-)
+_ORDERS = record({"cursor": _ids("cursor")}, user_id=_ids("user_id"), orders=rows(order_id=_ids("order_id"), status=TEXT, products=TEXTS))
 
 TOOLS = (
-    _tool(
+    tool(
         "find_user_by_email",
         "Finds the account with an e-mail address.",
-        _object(email=_entity("email")),
-        _object(**_PERSON),
+        record(email=_entity("email")),
+        record(**_PERSON),
     ),
-    _tool(
+    tool(
         "find_users_by_name",
         "Lists everybody with a first and last name, five a page; several people may share one.",
-        _object({"page": _PAGE}, name=_entity("name")),
-        _object(users=_rows(**_PERSON), more={"type": "boolean"}),
+        record({"page": _PAGE}, name=_entity("name")),
+        record(users=rows(**_PERSON), more={"type": "boolean"}),
     ),
-    _tool(
+    tool(
         "get_user",
         "Reads an account: its standing, saved addresses, payment methods, and how many orders it has.",
-        _object(user_id=_entity("user_id")),
-        _object(
+        record(user_id=_entity("user_id")),
+        record(
             **_PERSON,
-            standing=_TEXT,
-            notes=_TEXTS,
-            addresses=_rows(address_id=_ids("address_id"), street=_TEXT, city=_TEXT, zip=_TEXT),
-            payment_methods=_rows(payment_id=_ids("payment_id"), kind=_TEXT),
-            order_count=_WHOLE,
+            standing=TEXT,
+            notes=TEXTS,
+            addresses=rows(address_id=_ids("address_id"), street=TEXT, city=TEXT, zip=TEXT),
+            payment_methods=rows(payment_id=_ids("payment_id"), kind=TEXT),
+            order_count=WHOLE,
         ),
     ),
-    _tool(
+    tool(
         "list_orders",
         "Lists an account's orders and the products in each, the first five; with a cursor where more come after them.",
-        _object(user_id=_entity("user_id")),
+        record(user_id=_entity("user_id")),
         _ORDERS,
     ),
-    _tool(
+    tool(
         "list_orders_after",
         "Lists an account's next five orders, from a list's cursor on.",
-        _object(user_id=_entity("user_id"), cursor=_entity("cursor")),
+        record(user_id=_entity("user_id"), cursor=_entity("cursor")),
         _ORDERS,
     ),
-    _tool(
+    tool(
         "get_order",
         "Reads an order: status, terms, carrier, how it was paid, where it goes, when it was placed and delivered, whether its exchange "
         "window is open, its customer's message to the carrier, its items, and what they come to now.",
-        _object(order_id=_entity("order_id")),
-        _object(
+        record(order_id=_entity("order_id")),
+        record(
             order_id=_ids("order_id"),
             user_id=_ids("user_id"),
-            status=_TEXT,
-            terms=_TEXT,
-            carrier=_TEXT,
-            paid_with=_TEXT,
-            exchange_window=_TEXT,
-            placed_on=_TEXT,
-            delivered_on=_TEXT,
-            notes=_TEXTS,
-            message=_TEXT,
-            ship_to=_TEXT,
-            items=_rows(**_ITEM),
-            total_cents=_WHOLE,
+            status=TEXT,
+            terms=TEXT,
+            carrier=TEXT,
+            paid_with=TEXT,
+            exchange_window=TEXT,
+            placed_on=TEXT,
+            delivered_on=TEXT,
+            notes=TEXTS,
+            message=TEXT,
+            ship_to=TEXT,
+            items=rows(**_ITEM),
+            total_cents=WHOLE,
         ),
     ),
-    _tool(
+    tool(
         "list_products",
         "Lists the products of a category, five a page.",
-        _object({"page": _PAGE}, category=_CATEGORY),
-        _object(products=_rows(product_id=_ids("product_id"), product=_TEXT), more={"type": "boolean"}),
+        record({"page": _PAGE}, category=_CATEGORY),
+        record(products=rows(product_id=_ids("product_id"), product=TEXT), more={"type": "boolean"}),
     ),
-    _tool(
+    tool(
         "get_product",
         "Reads a product and its variants: colour, style, price and stock of each.",
-        _object(product_id=_entity("product_id")),
-        _object(
+        record(product_id=_entity("product_id")),
+        record(
             product_id=_ids("product_id"),
-            product=_TEXT,
-            category=_TEXT,
-            variants=_rows(variant_id=_ids("variant_id"), colour=_TEXT, style=_TEXT, price_cents=_WHOLE, stock=_WHOLE),
+            product=TEXT,
+            category=TEXT,
+            variants=rows(variant_id=_ids("variant_id"), colour=TEXT, style=TEXT, price_cents=WHOLE, stock=WHOLE),
         ),
     ),
-    _tool(
+    tool(
         "search_products",
         "Lists the products whose names have words that begin so, five a page: of one category, or with a variant at no more than a "
         "price, if that is asked.",
-        _object({"category": _CATEGORY, "max_price_cents": _CENTS, "page": _PAGE}, query=_ids("query")),
-        _object(
-            products=_rows(product_id=_ids("product_id"), product=_TEXT, category=_TEXT, from_cents=_WHOLE),
+        record({"category": _CATEGORY, "max_price_cents": _CENTS, "page": _PAGE}, query=_ids("query")),
+        record(
+            products=rows(product_id=_ids("product_id"), product=TEXT, category=TEXT, from_cents=WHOLE),
             more={"type": "boolean"},
         ),
     ),
-    _tool(
+    tool(
         "get_cart",
         "Reads what is in an account's cart, which voucher is on it, and what it comes to with it.",
-        _object(user_id=_entity("user_id")),
-        _object(
-            lines=_rows(
+        record(user_id=_entity("user_id")),
+        record(
+            lines=rows(
                 line_id=_ids("line_id"),
                 variant_id=_ids("variant_id"),
                 product_id=_ids("product_id"),
-                product=_TEXT,
-                colour=_TEXT,
-                style=_TEXT,
-                quantity=_WHOLE,
-                price_cents=_WHOLE,
+                product=TEXT,
+                colour=TEXT,
+                style=TEXT,
+                quantity=WHOLE,
+                price_cents=WHOLE,
             ),
-            with_voucher=_TEXT,
-            total_cents=_WHOLE,
+            with_voucher=TEXT,
+            total_cents=WHOLE,
         ),
     ),
-    _tool(
+    tool(
         "cancel_order",
         "Cancels a pending order as a whole: refunds what was paid and puts its items back into stock. Needs status pending.",
-        _object(order_id=_entity("order_id"), reason={"type": "string", "enum": list(REASONS)}),
-        _object(order_id=_ids("order_id"), status=_TEXT, refunded_cents=_WHOLE),
+        record(order_id=_entity("order_id"), reason=choice(REASONS)),
+        record(order_id=_ids("order_id"), status=TEXT, refunded_cents=WHOLE),
         writes=True,
         destroys=True,
     ),
-    _tool(
+    tool(
         "change_address",
         "Sends a pending order to another address saved in its owner's account. Needs status pending and a different address.",
-        _object(order_id=_entity("order_id"), address_id=_entity("address_id")),
-        _object(order_id=_ids("order_id"), ship_to=_TEXT),
+        record(order_id=_entity("order_id"), address_id=_entity("address_id")),
+        record(order_id=_ids("order_id"), ship_to=TEXT),
         writes=True,
     ),
-    _tool(
+    tool(
         "exchange_item",
         "Exchanges an item of a delivered order for another variant of the same product and books the difference in price. Needs "
         "status delivered, an item not yet returned, a different variant, and stock for the item's quantity.",
-        _object(order_id=_entity("order_id"), item_id=_entity("item_id"), variant_id=_entity("variant_id")),
-        _object(item_id=_ids("item_id"), colour=_TEXT, style=_TEXT, difference_cents=_WHOLE),
+        record(order_id=_entity("order_id"), item_id=_entity("item_id"), variant_id=_entity("variant_id")),
+        record(item_id=_ids("item_id"), colour=TEXT, style=TEXT, difference_cents=WHOLE),
         writes=True,
     ),
-    _tool(
+    tool(
         "return_item",
         "Takes back an item of a delivered order: refunds its price and puts it into stock. Needs status delivered and an item not "
         "yet returned.",
-        _object(order_id=_entity("order_id"), item_id=_entity("item_id")),
-        _object(item_id=_ids("item_id"), state=_TEXT, refunded_cents=_WHOLE),
+        record(order_id=_entity("order_id"), item_id=_entity("item_id")),
+        record(item_id=_ids("item_id"), state=TEXT, refunded_cents=WHOLE),
         writes=True,
         destroys=True,
     ),
-    _tool(
+    tool(
         "add_to_cart",
         "Puts pieces of a variant into an account's cart, beside what is there of it. Needs stock for all of them and an account "
         "that is not closed.",
-        _object(
+        record(
             user_id=_entity("user_id"),
             variant_id=_entity("variant_id"),
             quantity={"type": "integer", "minimum": 1, "maximum": 99},
         ),
-        _object(line_id=_ids("line_id"), quantity=_WHOLE),
+        record(line_id=_ids("line_id"), quantity=WHOLE),
         writes=True,
     ),
-    _tool(
+    tool(
         "set_cart_quantity",
         "Changes how many pieces a line of a cart has; 0 takes it out. Needs another number than now, and stock for all of them.",
-        _object(line_id=_entity("line_id"), quantity={"type": "integer", "minimum": 0, "maximum": 99}),
-        _object(line_id=_ids("line_id"), quantity=_WHOLE),
+        record(line_id=_entity("line_id"), quantity={"type": "integer", "minimum": 0, "maximum": 99}),
+        record(line_id=_ids("line_id"), quantity=WHOLE),
         writes=True,
     ),
-    _tool(
+    tool(
         "apply_voucher",
         "Puts a voucher on an account's cart, in the place of any other, and tells what the cart then comes to. Needs a cart that is worth "
         "the voucher's minimum and an account that is not closed.",
-        _object(user_id=_entity("user_id"), voucher=_entity("voucher")),
-        _object(with_voucher=_TEXT, total_cents=_WHOLE),
+        record(user_id=_entity("user_id"), voucher=_entity("voucher")),
+        record(with_voucher=TEXT, total_cents=WHOLE),
         writes=True,
     ),
-    _tool(
+    tool(
         "place_order",
         "Orders all that is in an account's cart, with its voucher, and empties the cart. Needs an account that is not closed, an address "
         "and a payment method saved in it, a method that is accepted, and stock for every line.",
-        _object(user_id=_entity("user_id"), address_id=_entity("address_id"), payment_id=_entity("payment_id")),
-        _object(order_id=_ids("order_id"), total_cents=_WHOLE),
+        record(user_id=_entity("user_id"), address_id=_entity("address_id"), payment_id=_entity("payment_id")),
+        record(order_id=_ids("order_id"), total_cents=WHOLE),
         writes=True,
     ),
-    _tool(
+    tool(
         "change_payment",
         "Charges a pending order to another payment method saved in its owner's account and pays back the one before. Needs status "
         "pending, another method, and one that is accepted.",
-        _object(order_id=_entity("order_id"), payment_id=_entity("payment_id")),
-        _object(order_id=_ids("order_id"), paid_with=_TEXT),
+        record(order_id=_entity("order_id"), payment_id=_entity("payment_id")),
+        record(order_id=_ids("order_id"), paid_with=TEXT),
         writes=True,
     ),
-    _tool(
+    tool(
         "close_account",
         "Closes an account for good; neither that nor what was done before can be undone then. "
         "Needs an account that is not closed and no order of it that is pending or shipped.",
-        _object(user_id=_entity("user_id")),
-        _object(user_id=_ids("user_id"), standing=_TEXT),
+        record(user_id=_entity("user_id")),
+        record(user_id=_ids("user_id"), standing=TEXT),
         writes=True,
         destroys=True,
     ),
