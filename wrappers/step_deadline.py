@@ -1,6 +1,7 @@
 """A limit on the wall-clock time of a step, which holds whatever the step does."""
 
 import copy
+import functools
 import threading
 from collections.abc import Mapping
 from typing import Any
@@ -90,27 +91,29 @@ class StepDeadline(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs)
         """
         if self._worker.abandoned:
             raise ResetNeeded("a step hung; call reset()")
-        results: list[Result] = []
-        late = False
         try:
-            self._worker.run(lambda: results.append(self.env.step(action)), self._seconds, self._interrupt, self._grace)
-        except (Interrupted, Abandoned):
-            late = True
-        if not late:
-            observation, reward, terminated, truncated, info = results[0]
-        elif results and not self._worker.abandoned:
-            observation, reward, terminated, truncated, info = results[0]
-            if not (terminated or truncated):
-                truncated, info = True, info | _ENDING
-                if self._inner is not None:
-                    self._inner.conclude(Ending.DEADLINE, self._why)
-        else:
+            step = functools.partial(self.env.step, action)
+            result: Result = self._worker.run(step, self._seconds, self._interrupt, self._grace)
+        except Interrupted as late:
+            result = self._overdue(action, late.value)
+        except Abandoned:
+            result = self._overdue(action, None)
+        self._shown = result[0], result[4]
+        return result
+
+    def _overdue(self, action: Any, result: Result | None) -> Result:
+        """What a step gives that was late; ``result`` is what it gave itself, None if it did not."""
+        inner = self._inner
+        if result is None:
             observation, info = copy.deepcopy(self._shown)
-            reward, terminated, truncated, info = 0.0, False, True, info | _ENDING
-            if self._inner is not None:
-                info |= self._inner.abandon(action, self._why)
-        self._shown = observation, info
-        return observation, reward, terminated, truncated, info
+            ended = inner.abandon(action, self._why) if inner is not None else {}
+            return observation, 0.0, False, True, info | _ENDING | ended
+        observation, reward, terminated, truncated, info = result
+        if terminated or truncated:
+            return result
+        if inner is not None:
+            inner.conclude(Ending.DEADLINE, self._why)
+        return observation, reward, False, True, info | _ENDING
 
     def close(self) -> None:
         """Closes the environment, unless a step still hangs in it; closing twice is fine."""

@@ -1,6 +1,7 @@
 """Whatever an agent calls with whatever arguments, a step comes back with a status; nothing is raised and nothing hangs."""
 
 import os
+import sys
 import threading
 import time
 from typing import Any
@@ -65,13 +66,38 @@ def test_a_worker_runs_interrupts_and_abandons() -> None:
     with pytest.raises(ZeroDivisionError):
         worker.run(lambda: 1 // 0, 5, lambda: None, 1)
     stop = threading.Event()
-    with pytest.raises(Interrupted):
+    with pytest.raises(Interrupted) as late:
         worker.run(stop.wait, 0.05, stop.set, 5)
+    assert late.value.value is True  # what it returned even so
     assert worker.run(lambda: 8, 5, lambda: None, 1) == 8
+    with pytest.raises(SystemExit):
+        worker.run(sys.exit, 5, lambda: None, 1)
     with pytest.raises(Abandoned):
         worker.run(lambda: time.sleep(1), 0.05, lambda: None, 0.05)
     with pytest.raises(Abandoned):
         worker.run(lambda: 9, 5, lambda: None, 1)
+    worker.close()
+
+
+def test_a_call_that_was_left_in_the_middle_answers_nobody_else() -> None:
+    def refused() -> None:
+        raise RuntimeError
+
+    worker, stop = Worker(), threading.Event()
+    with pytest.raises(RuntimeError):
+        worker.run(stop.wait, 0.05, refused, 1)
+    stop.set()
+    assert worker.run(lambda: 2, 5, lambda: None, 1) == 2
+    worker.close()
+
+
+def test_a_worker_that_was_closed_has_no_thread_and_can_be_used_again() -> None:
+    worker = Worker()
+    for _ in range(2):
+        thread = worker.run(threading.current_thread, 5, lambda: None, 1)
+        assert thread.is_alive()
+        worker.close()
+        assert not thread.is_alive()
     worker.close()
 
 
