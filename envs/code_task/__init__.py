@@ -6,7 +6,8 @@ from typing import Any, ClassVar
 from agent_gym.agent_env import AgentEnv
 from agent_gym.core import Session, Snapshot, Task, ToolCall
 from agent_gym.envs.code_task.problems import ProblemSet
-from agent_gym.envs.code_task.session import TOOLS, CodeSession
+from agent_gym.envs.code_task.session import CodeSession
+from agent_gym.envs.code_task.tools import TOOLS
 from agent_gym.errors import ConfigurationError
 from agent_gym.sandbox import Limits
 
@@ -31,8 +32,12 @@ class CodeTask(AgentEnv):
     | list_files | | reads |
     | read_file | path | reads |
     | write_file | path, content | changes |
+    | edit_file | path, old, new, if_better? | replaces a text that occurs once; ``if_better``: only if more visible tests pass then |
     | run_python | path, stdin? | runs a file; gives its output and exit code |
+    | run_tests | | runs the visible tests; gives for each whether it passed, and else what came out |
     | finish, refuse, hand_over | answer?; reason; reason | close the episode |
+
+    A task offers some of them: ``code/functions`` and ``code/humaneval`` have no tests to run and no ``edit_file``.
 
     ## Reward
     +1 if the function passes all of the task's tests, else 0.
@@ -72,7 +77,7 @@ class CodeTask(AgentEnv):
             raise ConfigurationError(f"limits: {error}") from error
         if source is not None:
             keywords = {"split": "test", **keywords}
-        super().__init__(tasks=self._problems, tools=TOOLS, **keywords)
+        super().__init__(tasks=self._problems, tools=tuple(tool.spec for tool in TOOLS.values()), **keywords)
 
     def open(self, task: Task, seed: int, snapshot: Snapshot | None = None) -> Session:  # noqa: ARG002 - nothing is drawn here
         """A fresh workspace."""

@@ -25,6 +25,8 @@ class Problem:
         files: The workspace at the start, text by path; bytes for what is no text.
         grader: Who judges: a key of ``agent_gym.envs.code_task.graders.GRADERS``.
         hidden: What that needs, as JSON values. The agent never sees it.
+        tools: Names of the tools on offer, keys of ``agent_gym.envs.code_task.tools.TOOLS``.
+        visible: The tests that ``run_tests`` runs, as JSON values: ``runner`` and what that needs; None where there are none.
         solution: Files that solve it; None where none is known.
         oracle_kind: ``observational`` where the collection's oracle knows no more than the agent; else ``privileged``, or ``none``.
         max_steps: Steps after which the episode is truncated.
@@ -41,6 +43,8 @@ class Problem:
     files: Mapping[str, str | bytes]
     grader: str
     hidden: Mapping[str, Any]
+    tools: tuple[str, ...] = ("list_files", "read_file", "write_file", "run_python")
+    visible: Mapping[str, Any] | None = None
     solution: Mapping[str, str] | None = None
     oracle_kind: str = "privileged"
     max_steps: int = 12
@@ -50,7 +54,9 @@ class Problem:
 
     @property
     def task(self) -> Task:
-        """The problem as a task, whose spec has ``prompt``, ``files`` (see `pack`), ``grader``, ``hidden`` and ``metadata``."""
+        """The problem as a task, whose spec has ``prompt``, ``files`` (see `pack`), ``tools``, ``visible``, ``grader``, ``hidden`` and
+        ``metadata``.
+        """
         return Task(
             id=self.id,
             type=self.family,
@@ -63,6 +69,8 @@ class Problem:
             spec={
                 "prompt": self.prompt,
                 "files": pack(self.files),
+                "tools": list(self.tools),
+                "visible": self.visible,
                 "grader": self.grader,
                 "hidden": self.hidden,
                 "metadata": self.metadata,

@@ -1,0 +1,197 @@
+"""The tools of programming tasks: what each is called, and what it does in the workspace."""
+
+import dataclasses
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from agent_gym.core.observation import cut
+from agent_gym.core.tool import ToolResult, ToolSpec
+from agent_gym.envs.code_task.visible import RUNNERS, Case
+from agent_gym.sandbox import ExecResult, Limits, Sandbox
+
+__all__ = ["TOOLS", "Bench", "Tool", "shown"]
+
+_MAX_CONTENT = 200_000
+_SHOWN_BYTES = 24_000
+_LISTED = 500
+_SHOWN_CASES = 50
+_TEXT = {"type": "string", "maxLength": _MAX_CONTENT}
+_PATH = {
+    "type": "string",
+    "minLength": 1,
+    "maxLength": 200,
+    "x-entity": "path",
+    "description": "A path in the workspace, such as solution.py.",
+}
+
+
+@dataclass(eq=False)
+class Bench:
+    """What the tools of one episode work on.
+
+    Attributes:
+        sandbox: The workspace.
+        limits: Of each run.
+        visible: The tests that the agent may run: ``runner`` (a key of `agent_gym.envs.code_task.visible.RUNNERS`) and what that needs.
+        ran: Whether anything was run.
+    """
+
+    sandbox: Sandbox
+    limits: Limits
+    visible: Mapping[str, Any] | None = None
+    ran: bool = False
+
+    def within(self, deadline: float) -> Limits:
+        """The limits of a run that must be over by then, in seconds of `time.monotonic`."""
+        return dataclasses.replace(self.limits, wall_s=max(0.1, min(self.limits.wall_s, deadline - time.monotonic())))
+
+    def test(self, deadline: float) -> list[Case]:
+        """Runs the visible tests on the workspace as it is.
+
+        Raises:
+            ValueError: There are none.
+        """
+        if self.visible is None:
+            raise ValueError("if_better: this task shows no tests")
+        return RUNNERS[self.visible["runner"]](self.sandbox.files, self.visible, self.within(deadline))
+
+
+class Tool(NamedTuple):
+    """A tool.
+
+    Attributes:
+        spec: What the agent is told.
+        use: Carries out a call with the arguments, by a deadline.
+    """
+
+    spec: ToolSpec
+    use: Callable[[Bench, Mapping[str, Any], float], ToolResult]
+
+
+def shown(raw: bytes) -> str:
+    """A file or an output as the agent sees it: as text, and not too long."""
+    return cut(raw.decode(errors="replace"), _SHOWN_BYTES)
+
+
+def _list_files(bench: Bench, arguments: Mapping[str, Any], deadline: float) -> ToolResult:  # noqa: ARG001 - all tools are used alike
+    paths = list(bench.sandbox.files)
+    more = {"more": len(paths) - _LISTED} if len(paths) > _LISTED else {}
+    return ToolResult(status="ok" if paths else "empty", structured={"paths": paths[:_LISTED], **more})
+
+
+def _read_file(bench: Bench, arguments: Mapping[str, Any], deadline: float) -> ToolResult:  # noqa: ARG001
+    content = bench.sandbox.read_file(arguments["path"])
+    return ToolResult(status="ok", structured={"path": arguments["path"], "content": shown(content)})
+
+
+def _write_file(bench: Bench, arguments: Mapping[str, Any], deadline: float) -> ToolResult:  # noqa: ARG001
+    bench.sandbox.write_file(arguments["path"], arguments["content"])
+    return ToolResult(status="ok", structured={"path": arguments["path"], "bytes": len(arguments["content"].encode())})
+
+
+def _edit_file(bench: Bench, arguments: Mapping[str, Any], deadline: float) -> ToolResult:
+    path, old, new = arguments["path"], arguments["old"].encode(), arguments["new"].encode()
+    before = bench.sandbox.read_file(path)
+    if (times := before.count(old)) != 1:
+        return ToolResult(status="conflict" if times else "not_found", content=f"that text occurs {times} times in {path}, not once")
+    if not arguments.get("if_better"):
+        bench.sandbox.write_file(path, before.replace(old, new))
+        return ToolResult(status="ok", structured={"path": path, "bytes": len(bench.sandbox.read_file(path))})
+    earlier = sum(case.passed for case in bench.test(deadline))
+    bench.sandbox.write_file(path, before.replace(old, new))
+    cases = bench.test(deadline)
+    if (passed := sum(case.passed for case in cases)) <= earlier:
+        bench.sandbox.write_file(path, before)
+        return ToolResult(status="conflict", content=f"not kept: {passed} of {len(cases)} tests pass with it, {earlier} without")
+    return ToolResult(status="ok", structured={"path": path, **_counts(cases)})
+
+
+def _run_python(bench: Bench, arguments: Mapping[str, Any], deadline: float) -> ToolResult:
+    program = bench.sandbox.read_file(arguments["path"])
+    bench.ran = True
+    done = bench.sandbox.run_python(program, stdin=arguments.get("stdin", "").encode(), limits=bench.within(deadline))
+    output = {"exit_code": done.exit_code, "stdout": shown(done.stdout), "stderr": shown(done.stderr)}
+    if done.signal is not None:
+        output["signal"] = done.signal
+    if done.reason == "exit":
+        return ToolResult(status="ok", structured=output)
+    timed_out = done.reason in ("wall", "cpu", "interrupted")
+    return ToolResult(status="timeout" if timed_out else "error", structured={"ended_by": _limit(done), **output})
+
+
+def _run_tests(bench: Bench, arguments: Mapping[str, Any], deadline: float) -> ToolResult:  # noqa: ARG001
+    cases = bench.test(deadline)
+    told = sorted(cases, key=lambda case: case.passed)[:_SHOWN_CASES]  # those that fail first
+    return ToolResult(status="ok", structured={**_counts(cases), "cases": [case.told() for case in told]})
+
+
+def _counts(cases: list[Case]) -> dict[str, Any]:
+    passed = sum(case.passed for case in cases)
+    return {"all_passed": passed == len(cases), "passed": passed, "failed": len(cases) - passed}
+
+
+def _limit(done: ExecResult) -> str:
+    return {"wall": "time limit", "cpu": "time limit", "interrupted": "time limit"}.get(done.reason, f"{done.reason} limit")
+
+
+def _tool(
+    name: str,
+    use: Callable[[Bench, Mapping[str, Any], float], ToolResult],
+    description: str,
+    properties: Mapping[str, Any],
+    required: list[str],
+    *,
+    reads: bool = False,
+    idempotent: bool = True,
+) -> Tool:
+    spec = ToolSpec(
+        name=name,
+        description=description,
+        parameters={"type": "object", "properties": properties, "required": required, "additionalProperties": False},
+        may_block=False,
+        annotations={"readOnlyHint": reads, "destructiveHint": not reads, "idempotentHint": idempotent, "openWorldHint": False},
+    )
+    return Tool(spec, use)
+
+
+TOOLS: dict[str, Tool] = {
+    tool.spec.name: tool
+    for tool in (
+        _tool("list_files", _list_files, "List the files of the workspace.", {}, [], reads=True),
+        _tool("read_file", _read_file, "Read a text file.", {"path": _PATH}, ["path"], reads=True),
+        _tool(
+            "write_file",
+            _write_file,
+            "Write a text file; one of that name is replaced.",
+            {"path": _PATH, "content": _TEXT},
+            ["path", "content"],
+        ),
+        _tool(
+            "edit_file",
+            _edit_file,
+            "Replace a text that occurs exactly once in a file.",
+            {
+                "path": _PATH,
+                "old": {**_TEXT, "minLength": 1, "description": "The text as it stands there; long enough to be the only one of its kind."},
+                "new": {**_TEXT, "description": "What takes its place."},
+                "if_better": {"type": "boolean", "description": "Keep the change only if more of the task's tests pass with it."},
+            },
+            ["path", "old", "new"],
+            idempotent=False,
+        ),
+        _tool(
+            "run_python",
+            _run_python,
+            "Run a Python file of the workspace, in isolation: no network, bounded time and memory. Gives its output and exit code.",
+            {"path": _PATH, "stdin": _TEXT},
+            ["path"],
+            idempotent=False,
+        ),
+        _tool(
+            "run_tests", _run_tests, "Run the tests that the task shows. Which of them pass decides nothing; others do.", {}, [], reads=True
+        ),
+    )
+}
+"""Every tool, by its name; a problem says which of them it offers."""
