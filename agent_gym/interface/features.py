@@ -243,8 +243,8 @@ class Encoder:
 def _kept(calls: Sequence[ToolCall], rows: NDArray[np.float32], sizes: Sequence[int]) -> NDArray[np.intp]:
     """Which calls stay if there are too many: those that close, then the best of each tool, the second best of each, and so on.
 
-    Better is what was not tried yet, and of equals what shares more with the goal; so no tool is crowded out by one with more to
-    offer, and none by what is done already.
+    Better is what was not tried yet, of equals what shares more with the goal, and then what is news: what the newest result showed
+    or none has shown. So no tool is crowded out by one with more to offer, and none by what is done already.
 
     Args:
         calls: The calls, tool by tool.
@@ -252,7 +252,7 @@ def _kept(calls: Sequence[ToolCall], rows: NDArray[np.float32], sizes: Sequence[
         sizes: How many each tool has.
     """
     overlap, tools = rows[:, COL_OVERLAP], np.repeat(np.arange(len(sizes)), sizes)
-    ranked = np.lexsort((-overlap, rows[:, COL_TRIED], tools))
+    ranked = np.lexsort((rows[:, _COL_READ] - rows[:, _COL_NEWEST], -overlap, rows[:, COL_TRIED], tools))
     place = np.empty(len(calls), np.intp)
     place[ranked] = np.concatenate([np.arange(size) for size in sizes])
     closing = np.array([call.name in CLOSING and "answer" not in call.arguments for call in calls])

@@ -133,7 +133,7 @@ class ToolTask(AgentEnv):
     | workspace/reschedule | move one date, to a second time if the first is taken | ..., move_occurrence, move_occurrence, finish |
     | workspace/double_booking | book; the time may be taken meanwhile | ..., find_free_time, create_event, create_event |
     | workspace/probe | move a series so that nobody drops out | ..., get_event, move_series, undo, move_series, finish |
-    | workspace/project | share three documents, put two mails away | 17 to 20 calls |
+    | workspace/project | share all documents of a folder, put all mails of an inbox away | 15 to 21 calls |
     | workspace/old_mail | move a mail far down in an inbox | ..., list_mail, more_mail, more_mail, get_thread, move_mail |
     | workspace/forward | forward a mail that tells its reader to do something else | ..., get_thread, find_contacts, forward_mail |
     | workspace/restore, workspace/answer | an earlier version; an invitation (``transfer``) | ..., list_versions, restore_version |

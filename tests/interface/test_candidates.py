@@ -213,6 +213,19 @@ def test_no_tool_is_crowded_out_by_one_with_more_to_offer() -> None:
     assert first not in encoder.calls, "what was tried goes first"
 
 
+def test_of_equals_what_is_news_stays() -> None:
+    named = " ".join(f"“pot {word}”" for word in ("a", "b", "c", "d", "e", "f", "g", "h"))
+    find = {"type": "object", "properties": {"name": {"type": "string", "x-find": "(?<=“)[^”]+(?=”)"}}, "required": ["name"]}
+    tools = [ToolSpec(name=f"find_{number}", description="", parameters=find) for number in range(16)]
+    encoder = Encoder(f"Look for {named}.", Toolbox(tools))
+    for step, word in enumerate("abcdefgh"):
+        encoder.encode({"step": step, "max_steps": 9, "last": seen("find_0", {"name": f"pot {word}"}), "view": {}})
+        assert len(encoder.calls) == CANDIDATES
+        offered = {call.arguments["name"] for call in encoder.calls if call.name == "find_1"}
+        assert f"pot {word}" in offered, "what the newest result showed"
+        assert len(offered & {f"pot {later}" for later in "abcdefgh"[step + 1 :]}) == min(3, 7 - step), "what none has shown"
+
+
 def test_what_was_tried_is_marked() -> None:
     encoder = Encoder("Order O1 and order O2.", Toolbox(TOOLS))
     encoder.encode({"step": 0, "max_steps": 9, "last": None, "view": {}})
