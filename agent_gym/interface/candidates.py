@@ -11,10 +11,15 @@ A record is a JSON object of a result. A field named as an entity kind (``order_
 the same record, or one in a record around the other's. A call's entities are combined only if each pair hangs together where their
 kinds ever do, or else shares a neighbour: an item and a variant, say, through their product.
 
+A tool whose parameters carry ``x-edit`` (``path``, ``old`` and ``new``) changes the text of a file; parameters of it with ``x-fill`` get
+that value. It is offered with the edits that `agent_gym.interface.edits` knows for the texts that were read: a record with ``path``
+and ``content`` is the text of a file, until a call that was answered ``ok`` changes it.
+
 The elements of a page (``view["elements"]``, see `agent_gym.browser.snapshot`) are entities of the kind ``bid``, and their options
 of the kind ``option``. They are on offer only while the page shows them, and only to the tools that an element's ``actions`` name.
 """
 
+import itertools
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -25,6 +30,7 @@ from agent_gym.core.action import ToolCall
 from agent_gym.core.canonical import dumps
 from agent_gym.core.closing import CLOSING
 from agent_gym.core.tool import ToolSpec
+from agent_gym.interface.edits import python_edits
 from agent_gym.interface.hashing import tokens, value_tokens
 
 __all__ = ["Candidate", "Entity", "Memory", "Toolbox"]
@@ -36,6 +42,8 @@ _MAX_COMBINATIONS = 512
 _ELEMENT, _OPTION = "bid", "option"
 _ANSWER = "answer to the goal"
 """The kind of entities that stand for what ``finish`` may answer; no field is named so."""
+_EDIT, _EDITED = "edit of a text", "edited text"
+"""The kinds of entities that stand for an edit, and for what it takes away; no field is named so."""
 _FINISH = CLOSING[0]
 _MAX_ANSWER = 2_000
 """Characters that ``finish`` takes."""
@@ -84,6 +92,10 @@ class Toolbox:
         """Of each tool, the entity kinds of its required parameters."""
         self.kinds: dict[str, re.Pattern[str] | None] = {}
         """Every entity kind, with the pattern by which it is found in a goal, where a parameter's schema states one."""
+        self.edits: dict[str, dict[str, str]] = {}
+        """Of each tool that edits texts, the names of its parameters for ``path``, ``old`` and ``new``."""
+        self.fills: dict[str, dict[str, Any]] = {}
+        """Of each of these, what further parameters get."""
         self.finders: dict[str, re.Pattern[str]] = {}
         """The patterns of ``x-find``, ready to be used."""
         for spec in tools:
@@ -93,6 +105,10 @@ class Toolbox:
             self.kinds_of[spec.name] = tuple(kind for _, _, kind in self.required[spec.name] if kind is not None)
             if spec.name == _FINISH and "answer" in properties:
                 self.kinds_of[spec.name] += (_ANSWER,)
+            if roles := {schema["x-edit"]: name for name, schema in properties.items() if "x-edit" in schema}:
+                self.edits[spec.name] = roles
+                self.fills[spec.name] = {name: schema["x-fill"] for name, schema in properties.items() if "x-fill" in schema}
+                self.kinds_of[spec.name] = (_EDIT,)
             for schema in properties.values():
                 kind = _kind(schema)
                 if kind in (_ELEMENT, _OPTION):  # a number in a goal is no element
@@ -139,6 +155,7 @@ class Memory:
         self._changes = 0
         self._built: dict[str, _Built] = {}
         self._known: dict[str, dict[tuple[str, ...], Candidate]] = {spec.name: {} for spec in toolbox.tools}
+        self._texts: dict[str, str] = {}
         self._asks = ""
         self._elements: list[tuple[Any, ...]] = []
         self._outline = ""
@@ -172,6 +189,8 @@ class Memory:
         self.calls[key] = self.calls.get(key, 0) + 1
         self.tool_calls[call.name] = self.tool_calls.get(call.name, 0) + 1
         self.statuses.append(last["status"])
+        if last["status"] == "ok":
+            self._edit(call)
         self.newest = tuple(value_tokens(last["result"]))
         self._read(last["result"], [], self.newest)
 
@@ -244,11 +263,28 @@ class Memory:
             if name == self._asks and (text := _said(part)):
                 words = words or tuple(value_tokens(value))
                 self._see((_ANSWER, text), words)
+        if isinstance(path := value.get("path"), str) and isinstance(content := value.get("content"), str):
+            self._keep(path, content)
         self._link(here, around)
         inner = around + here
         for part in value.values():
             if isinstance(part, dict | list):
                 self._read(part, inner)
+
+    def _keep(self, path: str, text: str) -> None:
+        """Takes in what is in a file now; the newest is the last."""
+        if self._texts.get(path) != text:
+            self._texts.pop(path, None)
+            self._texts[path] = text
+            self._seen_of[_EDIT] += 1
+            self._changes += 1
+
+    def _edit(self, call: ToolCall) -> None:
+        """Takes in that a text was edited, if the call is one that does so."""
+        if (roles := self.toolbox.edits.get(call.name)) is not None:
+            path, old, new = (str(call.arguments.get(roles[role])) for role in ("path", "old", "new"))
+            if path in self._texts:
+                self._keep(path, self._texts[path].replace(old, new))
 
     def _see(self, entity: Entity, words: tuple[str, ...] | None = None) -> None:
         kind, value = entity
@@ -285,7 +321,23 @@ class Memory:
 
     # Building.
 
+    def _edits(self, tool: str) -> Iterator[tuple[dict[str, Any], dict[str, Entity]]]:
+        """The arguments, and their entities, of all edits of the texts that were read, the newest text first."""
+        roles, fills = self.toolbox.edits[tool], self.toolbox.fills[tool]
+        for path, text in reversed(self._texts.items()):
+            for edit in python_edits(text) if path.endswith(".py") else ():
+                one = (_EDIT, f"{edit.old}\0{edit.new}")
+                gone = (_EDITED, one[1])
+                self.words[one], self.words[gone] = edit.words, ()
+                arguments = {roles["path"]: path, roles["old"]: edit.old, roles["new"]: edit.new, **fills}
+                yield arguments, {roles["old"]: gone, roles["new"]: one}
+
     def _fill(self, tool: str) -> Iterator[Candidate]:
+        if tool in self.toolbox.edits:
+            edits = [*itertools.islice(self._edits(tool), _MAX_COMBINATIONS + 1)]
+            self.cut |= len(edits) > _MAX_COMBINATIONS
+            yield from self._made(tool, edits[:_MAX_COMBINATIONS])
+            return
         partial: list[tuple[dict[str, Any], dict[str, Entity]]] = [({}, {})]
         for name, schema, kind in self.toolbox.required[tool]:
             grown = []
@@ -299,8 +351,11 @@ class Memory:
             partial = grown[:_MAX_COMBINATIONS]
         if _ANSWER in self.toolbox.kinds_of[tool]:
             partial = [*partial, *(({"answer": entity[1]}, {"answer": entity}) for entity in self._by_kind.get(_ANSWER, ()))]
+        yield from self._made(tool, partial)
+
+    def _made(self, tool: str, filled: Sequence[tuple[dict[str, Any], dict[str, Entity]]]) -> Iterator[Candidate]:
         known = self._known[tool]
-        for arguments, entities in partial:
+        for arguments, entities in filled:
             values = tuple(map(repr, arguments.values()))
             if values not in known:
                 call = ToolCall(tool, arguments)

@@ -173,10 +173,14 @@ TOOLS: dict[str, Tool] = {
             _edit_file,
             "Replace a text that occurs exactly once in a file.",
             {
-                "path": _PATH,
-                "old": {**_TEXT, "minLength": 1, "description": "The text as it stands there; long enough to be the only one of its kind."},
-                "new": {**_TEXT, "description": "What takes its place."},
-                "if_better": {"type": "boolean", "description": "Keep the change only if more of the task's tests pass with it."},
+                "path": {**_PATH, "x-edit": "path"},
+                "old": {**_TEXT, "x-edit": "old", "minLength": 1, "description": "The text as it stands there, long enough to be unique."},
+                "new": {**_TEXT, "x-edit": "new", "description": "What takes its place."},
+                "if_better": {
+                    "type": "boolean",
+                    "x-fill": True,
+                    "description": "Keep the change only if more of the task's tests pass with it.",
+                },
             },
             ["path", "old", "new"],
             idempotent=False,
