@@ -3,12 +3,14 @@
 import os
 import queue
 import threading
+from collections import deque
 from collections.abc import Callable
 from typing import Any
 
 __all__ = ["Abandoned", "Interrupted", "Worker"]
 
 _Replies = queue.SimpleQueue[tuple[Any, BaseException | None]]
+_Jobs = deque[tuple[Callable[[], Any], _Replies] | None]
 
 
 class Interrupted(Exception):
@@ -30,15 +32,19 @@ class Abandoned(Exception):
 class Worker:
     """Runs one function at a time on a thread of its own.
 
-    A function that ignores its interruption is abandoned: the thread is left to itself (it is a daemon and holds nothing of
-    ours), and the worker refuses further work.
+    A function that ignores its interruption is abandoned: the thread is left to itself (it is a daemon, holds nothing of ours and
+    ends if the function ever does), and the worker refuses further work.
+
+    The thread waits for a bell, an eventfd, which is rung without the interpreter's lock. A queue's lock would be released with it,
+    and the thread wake up only to wait again: half of what a hand-over costs.
     """
 
     def __init__(self) -> None:
-        self._jobs: queue.SimpleQueue[tuple[Callable[[], Any], _Replies] | None] = queue.SimpleQueue()
+        self._jobs: _Jobs
+        self._bell: int  # the thread's own, which closes it
+        self._thread: threading.Thread
+        self._pid = 0  # of the process that the thread is in; 0 without one
         self._replies: _Replies | None = None
-        self._thread: threading.Thread | None = None
-        self._pid = 0
         self.abandoned = False
 
     def run(self, function: Callable[[], Any], timeout: float, interrupt: Callable[[], None], grace: float) -> Any:
@@ -46,9 +52,9 @@ class Worker:
 
         Args:
             function: What to run.
-            timeout: Seconds until ``interrupt`` is called, above 0.
+            timeout: Seconds until ``interrupt`` is called, 0 or more.
             interrupt: Asks the function to stop, from this thread.
-            grace: Seconds it then has to do so.
+            grace: Seconds it then has to do so, 0 or more.
 
         Returns:
             What the function returned.
@@ -60,10 +66,10 @@ class Worker:
         """
         if self.abandoned:
             raise Abandoned
-        if self._pid != os.getpid():  # not started, or in a forked child, which has the object but not the thread
+        if self._pid != os.getpid():  # a forked child has the object, but not the thread
             self._start()
         replies, self._replies = self._replies or queue.SimpleQueue(), None
-        self._jobs.put((function, replies))
+        self._give((function, replies))
         try:
             value, error = replies.get(True, timeout)
         except queue.Empty:
@@ -72,6 +78,8 @@ class Worker:
                 value, _ = replies.get(True, grace)
             except queue.Empty:
                 self.abandoned = True
+                self._give(None)
+                self._pid = 0
                 raise Abandoned from None
             raise Interrupted(value) from None
         self._replies = replies  # empty again; one that a call may still answer to is never used for another
@@ -79,24 +87,37 @@ class Worker:
             raise error
         return value
 
+    def close(self) -> None:
+        """Ends the thread, if there is one; closing twice is fine."""
+        if self._pid == os.getpid():
+            self._give(None)
+            self._thread.join()
+        elif self._pid:
+            os.close(self._bell)
+        self._pid = 0
+
     def _start(self) -> None:
-        self._jobs = queue.SimpleQueue()
-        self._thread = threading.Thread(target=self._work, args=(self._jobs,), name="agent-gym-call", daemon=True)
+        self.close()  # what a forked child has of its parent's
+        self._jobs, self._bell = deque(), os.eventfd(0)
+        self._thread = threading.Thread(target=_work, args=(self._jobs, self._bell), name="agent-gym-call", daemon=True)
         self._thread.start()
         self._pid = os.getpid()
 
-    def close(self) -> None:
-        """Lets the thread end."""
-        self._jobs.put(None)
-        if self._thread is not None and not self.abandoned:
-            self._thread.join()
-        self._thread, self._pid = None, 0
+    def _give(self, job: tuple[Callable[[], Any], _Replies] | None) -> None:
+        self._jobs.append(job)
+        os.eventfd_write(self._bell, 1)
 
-    @staticmethod
-    def _work(jobs: queue.SimpleQueue[Any]) -> None:
-        while (job := jobs.get()) is not None:
-            function, replies = job
-            try:
-                replies.put((function(), None))
-            except BaseException as error:  # noqa: BLE001 - handed to the caller, who raises it
-                replies.put((None, error))
+
+def _work(jobs: _Jobs, bell: int) -> None:
+    while True:
+        if not jobs:
+            os.read(bell, 8)  # unlike eventfd_read it goes on after a signal
+            continue
+        if (job := jobs.popleft()) is None:
+            break
+        function, replies = job
+        try:
+            replies.put((function(), None))
+        except BaseException as error:  # noqa: BLE001 - handed to the caller, who raises it
+            replies.put((None, error))
+    os.close(bell)

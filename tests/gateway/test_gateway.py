@@ -79,6 +79,21 @@ def test_a_worker_runs_interrupts_and_abandons() -> None:
     worker.close()
 
 
+def test_a_thread_that_was_abandoned_ends_when_its_call_does() -> None:
+    worker, stop = Worker(), threading.Event()
+    threads: list[threading.Thread] = []
+
+    def deaf() -> None:
+        threads.append(threading.current_thread())
+        stop.wait()
+
+    with pytest.raises(Abandoned):
+        worker.run(deaf, 0.05, lambda: None, 0.05)
+    stop.set()
+    threads[0].join(60)
+    assert not threads[0].is_alive()
+
+
 def test_a_call_that_was_left_in_the_middle_answers_nobody_else() -> None:
     def refused() -> None:
         raise RuntimeError
