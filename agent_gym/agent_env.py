@@ -10,11 +10,10 @@ from dataclasses import replace
 from typing import Any, ClassVar
 
 import gymnasium
-import numpy as np
 from gymnasium.spaces import Dict
 
 from agent_gym.core.action import ToolCall
-from agent_gym.core.canonical import plain
+from agent_gym.core.choice import Choice, reset_options
 from agent_gym.core.dialect import Dialect, ask_plainly
 from agent_gym.core.observation import Observation
 from agent_gym.core.perturbation import Perturbation, exact_texts
@@ -27,12 +26,11 @@ from agent_gym.core.tool import ToolResult, ToolSpec
 from agent_gym.core.translated import TranslatedSession
 from agent_gym.core.verdict import Ending
 from agent_gym.episode import MAX_DATA_BYTES, MAX_TEXT_BYTES, Episode, Terms
-from agent_gym.errors import ConfigurationError, InfrastructureError, InvalidAction, ResetNeeded, UnknownRenderMode, unknown
+from agent_gym.episode_state import catch_up, check_state, state_of
+from agent_gym.errors import ConfigurationError, InfrastructureError, ResetNeeded, UnknownRenderMode, unknown
 from agent_gym.gateway import Boundary, FaultPlan, Permissions, Resilience, check_tools
 
 __all__ = ["AgentEnv"]
-
-_OPTIONS = frozenset({"task_id", "split", "difficulty", "perturbation"})
 
 
 class AgentEnv(gymnasium.Env[dict[str, Any], Any]):
@@ -111,9 +109,7 @@ class AgentEnv(gymnasium.Env[dict[str, Any], Any]):
             raise UnknownRenderMode(render_mode, self.metadata["render_modes"])
         self.tasks = tasks
         self.render_mode = render_mode
-        self._split, self._families, self._task_ids = split, families, task_ids
-        self._difficulty = _range(difficulty)
-        self._selection = tasks.select(split, families, self._difficulty, task_ids)
+        self._choice = Choice(tasks, split, families, difficulty, task_ids)
         self._terms = Terms(
             rules=rules,
             reasons=tuple(reasons),
@@ -191,13 +187,13 @@ class AgentEnv(gymnasium.Env[dict[str, Any], Any]):
             InfrastructureError: The session could not be built, in two tries.
         """
         super().reset(seed=seed)
-        choose = self._chooser(options or {})
+        choose = self._choice.under(options or {})
         if seed is not None or self._root is None:
             self._root = int(self.np_random.integers(2**62)) if seed is None else seed
             self._number = 0
         else:
             self._number += 1
-        self._start(choose(derive("task", self._root, self._number)), _json(options or {}))
+        self._start(choose(derive("task", self._root, self._number)), reset_options(options or {}))
         return self._public()
 
     def step(self, action: Any) -> tuple[dict[str, Any], float, bool, bool, dict[str, Any]]:
@@ -381,29 +377,8 @@ class AgentEnv(gymnasium.Env[dict[str, Any], Any]):
         return self._public()[1]
 
     def get_state(self) -> dict[str, Any]:
-        """The episode's state as JSON values, for `set_state` of this or any environment of the same id and keywords.
-
-        ``kind`` is ``snapshot`` where the session can be saved and nothing has failed so far (what fails leaves breakers, budgets and
-        books behind), else ``prefix``: then the calls so far are made again.
-        """
-        episode = self._running
-        if episode.record.ending is Ending.INFRA_ERROR:
-            raise ConfigurationError("the environment failed in this episode: it has no state to go back to; call reset()")
-        saved = episode.session.save() if episode.saveable else None
-        state: dict[str, Any] = {
-            "kind": "prefix" if saved is None else "snapshot",
-            "root": self._root,
-            "number": self._number,
-            "task_id": episode.task.id,
-            "options": episode.options,
-            "calls": episode.calls,
-        }
-        if episode.concluded is not None:
-            state["concluded"] = episode.concluded
-        if saved is not None:
-            state |= {"session": saved, "shown": episode.saved()}
-        copied: dict[str, Any] = plain(state)
-        return copied
+        """The episode's state as JSON values, for `set_state` of this or any environment of the same id and keywords."""
+        return state_of(self._running)
 
     def set_state(self, state: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
         """Goes back (or over) to a state of `get_state`.
@@ -415,36 +390,12 @@ class AgentEnv(gymnasium.Env[dict[str, Any], Any]):
             ConfigurationError: It is no such state.
             InfrastructureError: The session could not be built.
         """
-        needed = {"kind", "root", "number", "task_id", "options", "calls"}
-        needed |= {"session", "shown"} if state.get("kind") == "snapshot" else set()
-        missing = needed - set(state)
-        if missing or state["kind"] not in ("snapshot", "prefix"):
-            raise ConfigurationError(f"not a state of get_state(): missing {sorted(missing)}, kind {state.get('kind')!r}")
+        check_state(state)
         task = self.tasks.get(state["task_id"])
         self._root, self._number = state["root"], state["number"]
         self._start(task, dict(state["options"]), state if state["kind"] == "snapshot" else None)
-        for call in state["calls"] if state["kind"] == "prefix" else ():
-            self._running.step(InvalidAction(call["invalid"]) if "invalid" in call else call)
-        if "concluded" in state:
-            ending, why = state["concluded"]
-            self._running.conclude(Ending(ending), why)
+        catch_up(self._running, state)
         return self._public()
-
-    def _chooser(self, options: Mapping[str, Any]) -> Callable[[np.random.Generator], Task]:
-        """How the next task is found."""
-        if extra := set(options) - _OPTIONS:
-            raise unknown("reset option", sorted(extra)[0], _OPTIONS)
-        Perturbation.of(options.get("perturbation"))
-        if "task_id" in options:
-            if not isinstance(options["task_id"], str):
-                raise ConfigurationError(f"the option task_id must be a task's id, got {options['task_id']!r}")
-            task = self.tasks.get(options["task_id"])
-            return lambda _: task
-        if not options.keys() - {"perturbation"}:
-            return self._selection.draw
-        difficulty = _range(options["difficulty"]) if "difficulty" in options else self._difficulty
-        task_ids = None if "split" in options else self._task_ids
-        return self.tasks.select(options.get("split", self._split), self._families, difficulty, task_ids).draw
 
     @property
     def _running(self) -> Episode:
@@ -489,37 +440,4 @@ class AgentEnv(gymnasium.Env[dict[str, Any], Any]):
             self._episode = None
 
     def _public(self) -> tuple[dict[str, Any], dict[str, Any]]:
-        """The observation and the info of the last record; nothing in them is shared with it."""
-        record = self._running.record
-        info: dict[str, Any] = {
-            "task_id": record.task.id,
-            "task_type": record.task.type,
-            "difficulty": record.task.difficulty,
-            "status": record.result.status if record.result is not None else "ok",
-            "invalid_action": bool(record.invalid),
-            "ending": str(record.ending) if record.ending is not None else "",
-            "reward_parts": dict(record.reward_parts),
-            "reward_valid": record.reward_valid,
-            "gaps": list(record.gaps),
-        }
-        if record.success is not None:
-            info["success"] = info["is_success"] = record.success
-        shown = record.observation
-        return Observation(shown.text, plain(shown.data), None if shown.image is None else shown.image.copy()).to_dict(), info
-
-
-def _json(options: Mapping[str, Any]) -> dict[str, Any]:
-    if isinstance(perturbation := options.get("perturbation"), Perturbation):
-        options = {**options, "perturbation": perturbation.to_dict()}
-    try:
-        return dict(plain(dict(options)))
-    except TypeError as error:
-        raise ConfigurationError(f"reset options must be JSON values: {error}") from None
-
-
-def _range(difficulty: Sequence[float] | None) -> tuple[float, float] | None:
-    if difficulty is None:
-        return None
-    if not isinstance(difficulty, list | tuple) or len(difficulty) != 2 or not all(isinstance(end, int | float) for end in difficulty):
-        raise ConfigurationError(f"difficulty must be two numbers, lowest and highest, got {difficulty!r}")
-    return float(difficulty[0]), float(difficulty[1])
+        return self._running.record.public()

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from agent_gym.core.action import ToolCall
+from agent_gym.core.canonical import plain
 from agent_gym.core.observation import Observation
 from agent_gym.core.session import Change
 from agent_gym.core.task import Task
@@ -69,3 +70,21 @@ class StepRecord:
     options: dict[str, Any] = field(default_factory=dict)
     retry_safety: dict[str, int] = field(default_factory=dict)
     useless_questions: int | None = None
+
+    def public(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        """The observation and the info that a step gives; nothing in them is shared with the record."""
+        info: dict[str, Any] = {
+            "task_id": self.task.id,
+            "task_type": self.task.type,
+            "difficulty": self.task.difficulty,
+            "status": self.result.status if self.result is not None else "ok",
+            "invalid_action": bool(self.invalid),
+            "ending": str(self.ending) if self.ending is not None else "",
+            "reward_parts": dict(self.reward_parts),
+            "reward_valid": self.reward_valid,
+            "gaps": list(self.gaps),
+        }
+        if self.success is not None:
+            info["success"] = info["is_success"] = self.success
+        shown = self.observation
+        return Observation(shown.text, plain(shown.data), None if shown.image is None else shown.image.copy()).to_dict(), info
