@@ -16,7 +16,7 @@ install: $(VENV)/.installed ## Make the virtual environment and install everythi
 $(VENV)/.installed: pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed; name one with PYTHON=…")'
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[train,humaneval,browser,dev]'
+	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[train,humaneval,browser,miniwob,dev]'
 	touch $@
 
 demo: install ## Train a policy, measure it, write runs/demo/report.html

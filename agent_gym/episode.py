@@ -99,7 +99,7 @@ class Episode:
     def __init__(
         self, task: Task, session: Session, terms: Terms, *, seed: int, root_seed: int, number: int, options: dict[str, Any]
     ) -> None:
-        self.task = task
+        self.task = task if session.goal is None else replace(task, goal=session.goal)
         self.session = session
         own = terms.own(session.tools, session.reasons)
         self.options = options
@@ -113,6 +113,7 @@ class Episode:
         self._terms = terms
         self._root_seed, self._number = root_seed, number
         self._closing: ToolCall | None = None
+        self._worth: float | None = None  # of its end, where the verdict says
         self._rules = terms.rules if session.rules is None else session.rules
         handlers = [*terms.offered, *((spec, self._on_wait if spec is WAIT else self._on_closing) for spec in own)]
         self._gateway = Gateway(session, handlers, terms.boundary, seed, Permissions(task.level or "level3", task.identity))
@@ -258,9 +259,11 @@ class Episode:
         """The ending if there is one, what it rests on, and the microseconds that grading took."""
         if self.session.violation:
             return Ending.VIOLATION, (Check("no_forbidden_call", False, self.session.violation),), 0
-        if self._closing is not None:
-            started = time.monotonic_ns()
+        started, verdict = time.monotonic_ns(), self.session.ended
+        if verdict is None and self._closing is not None:
             verdict = self.session.verdict(self._closing)
+        if verdict is not None:
+            self._worth = verdict.worth
             return verdict.ending, verdict.checks, (time.monotonic_ns() - started) // 1_000
         return (Ending.STEP_LIMIT if self.steps >= self.task.max_steps else None), (), 0
 
@@ -270,6 +273,8 @@ class Episode:
             parts["outcome"] = 1.0
         elif ending is Ending.VIOLATION:
             parts["violation"] = -1.0
+        if self._worth is not None:
+            parts["outcome"] = self._worth
         if result.status == "forbidden":
             parts["overreach"] = -OVERREACH_COST
         if self._terms.shaping:

@@ -9,5 +9,6 @@ IDS = {
     "AgentBase/ToolTask-v0": "agent_gym.envs.tool_task:ToolTask",
     "AgentBase/WebTask-v0": "agent_gym.envs.web_task:WebTask",
     "AgentBase/CodeTask-v0": "agent_gym.envs.code_task:CodeTask",
+    "AgentBase/MiniWoB-v0": "agent_gym.envs.miniwob:MiniWoB",
 }
 """Environment id → the `AgentEnv` behind it."""

@@ -12,7 +12,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from agent_gym.browser.live import Live, Node, labels_of, shows_list
+from agent_gym.browser.live import LEAF, Live, Node, labels_of, shows_list
 
 __all__ = [
     "BLOCKS",
@@ -142,8 +142,10 @@ def role_of(node: Node, tag: str, attributes: Attributes) -> str:
 
 
 def acts(tag: str, role: str, attributes: Attributes) -> bool:
-    """Whether an element can be acted upon: by nature, by its role, or since the tab order leads to it."""
-    return role in _WIDGETS or _focusable(tag, attributes)
+    """Whether an element can be acted upon: by nature, by its role, or since the tab order leads to it; or whether it is to be
+    told like that.
+    """
+    return role in _WIDGETS or LEAF in attributes or _focusable(tag, attributes)
 
 
 def _focusable(tag: str, attributes: Attributes) -> bool:
@@ -177,7 +179,7 @@ UNSEEN = _words(
 _HIDING = re.compile(r"(?:^|;)\s*(?:display\s*:\s*none|visibility\s*:\s*(?:hidden|collapse))", re.IGNORECASE)
 
 
-SPECIAL = frozenset({"aria-hidden", "contenteditable", "hidden", "inert", "popover", "role", "style", "tabindex"})
+SPECIAL = frozenset({LEAF, "aria-hidden", "contenteditable", "hidden", "inert", "popover", "role", "style", "tabindex"})
 """Attributes that may hide an element, change its role, or make it one that can be acted upon: without them its tag says it all (but
 for ``input`` and ``dialog``)."""
 

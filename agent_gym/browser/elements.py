@@ -6,7 +6,7 @@ from itertools import islice
 
 from agent_gym.browser.accessibility import Attributes, actions_of, states_of, value_shown
 from agent_gym.browser.lines import Lines, quoted, short
-from agent_gym.browser.live import LABEL, Live, Node, is_disabled, labels_of, options_of, value_of
+from agent_gym.browser.live import BOX, LABEL, Live, Node, is_disabled, labels_of, options_of, value_of
 from agent_gym.browser.names import Names
 from agent_gym.browser.snapshot import Element
 
@@ -22,8 +22,8 @@ _MOST_OPTIONS, _MOST_LABELS = 100, 4_000
 """Options that are told, and the characters of all of them."""
 _FIELDS = frozenset({"button", "input", "select", "textarea"})
 
-_Facts = tuple[str, str, str, str, tuple[str, ...], tuple[str, ...], tuple[str, ...], str, str]
-"""Of an element: bid, role, name, value, states, options, actions, url, and the part of the page it is in."""
+_Facts = tuple[str, str, str, str, tuple[str, ...], tuple[str, ...], tuple[str, ...], str, str, str]
+"""Of an element: bid, role, name, value, states, options, actions, url, the part of the page it is in, and its box."""
 
 
 @lru_cache(maxsize=4096)
@@ -38,10 +38,22 @@ def _element(
     actions: tuple[str, ...],
     url: str,
     section: str,
+    box: str,
 ) -> Element:
     """An element of its facts. Most of a page is as it was one step before."""
     context = short(context or (section if section != name else ""), _CONTEXT)
-    return Element(bid=bid, role=role, name=name, context=context, value=value, states=states, options=options, actions=actions, url=url)
+    return Element(
+        bid=bid,
+        role=role,
+        name=name,
+        context=context,
+        value=value,
+        states=states,
+        options=options,
+        actions=actions,
+        url=url,
+        box=tuple(map(int, box.split())),
+    )
 
 
 def clear_caches() -> None:
@@ -95,7 +107,8 @@ class Elements(Lines):
             options = self._offers(attributes["list"])
         bid = self._give_id(node, role, name)
         url = short(self._locate(attributes["href"]), _LONGEST) if "href" in attributes and (tag == "a" or tag == "area") else ""
-        self._found.append((bid, role, name, value, states, options, actions_of(tag, attributes, states), url, self._section))
+        actions, box = actions_of(tag, attributes, states), attributes.get(BOX, "")
+        self._found.append((bid, role, name, value, states, options, actions, url, self._section, box))
         self._contexts.append("")
         text = f"{role} {quoted(name)}"
         if value:

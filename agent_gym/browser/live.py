@@ -10,8 +10,10 @@ from agent_gym.browser.inputs import sanitized
 from agent_gym.browser.lines import short
 
 __all__ = [
+    "BOX",
     "FRAME",
     "LABEL",
+    "LEAF",
     "Live",
     "Node",
     "around",
@@ -26,6 +28,10 @@ __all__ = [
 
 FRAME = "_frame"
 """The attribute of an element that stands for a frame: what is in it is a document of its own."""
+BOX = "_box"
+"""The attribute that holds where an element is in the window, where that was asked for: left, top, width and height in pixels."""
+LEAF = "_leaf"
+"""The attribute of what is an element for no other reason than that it shows something."""
 LABEL = 100
 """Characters of an option's label as it is shown."""
 _DISABLEABLE = frozenset({"button", "input", "select", "textarea", "optgroup", "option", "fieldset"})

@@ -25,7 +25,7 @@ from agent_gym.browser.accessibility import (
 )
 from agent_gym.browser.elements import Elements
 from agent_gym.browser.lines import cell, escaped, quoted, safe, wrapped
-from agent_gym.browser.live import FRAME, Live, Node, text_of
+from agent_gym.browser.live import FRAME, LEAF, Live, Node, text_of
 from agent_gym.browser.snapshot import Element
 
 __all__ = ["describe", "hidden"]
@@ -135,7 +135,7 @@ class _Walk(Elements):
             self.add_control(node, tag, role, attributes)
             if tag in _LEAVES or editable(attributes) or (role in OPAQUE and tag != "summary"):
                 return _Walk._break if tag in BLOCKS else _Walk._nothing
-            if role in TOLD and tag != "details":
+            if (role in TOLD and tag != "details") or LEAF in attributes:
                 return _Walk._told
         return handler
 

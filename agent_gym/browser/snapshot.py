@@ -44,6 +44,7 @@ class Element:
         options: The labels of a select's options that can be chosen (or a datalist's values), in order.
         actions: Which of `ACTIONS` make sense on it; none while it is disabled.
         url: Where a link leads: the path within the site, or the whole URL elsewhere; empty otherwise.
+        box: Where it is in the window, as left, top, width and height in pixels; empty where that was not asked for.
     """
 
     bid: str
@@ -55,6 +56,7 @@ class Element:
     options: tuple[str, ...] = ()
     actions: tuple[str, ...] = ()
     url: str = ""
+    box: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -120,6 +122,7 @@ SNAPSHOT_SCHEMA: dict[str, Any] = _object(
             options=_TEXTS,
             actions={"type": "array", "items": {"enum": list(ACTIONS)}},
             url=_TEXT,
+            box={"type": "array", "items": {"type": "integer"}, "minItems": 4, "maxItems": 4},
         ),
     },
     focused=_TEXT,

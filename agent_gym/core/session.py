@@ -43,6 +43,8 @@ class Session(ABC):
         rules: What the agent must keep to in this episode, in words; None for what the environment says.
         reasons: The reasons that ``refuse`` takes in it; None for the environment's.
         conventions: How names, dates and numbers are written, where it is not as in the domain's tools; part of every observation.
+        goal: What the agent is asked to do, in words, where only the session knows it; None for what the task says.
+        ended: The verdict on an episode that has ended by itself; None while it goes on. `AgentEnv` ends the episode at once.
         violation: Empty until a forbidden call took effect, then what was done. `AgentEnv` ends the episode at once.
         permit: Why a call is not permitted, or nothing; set by the gateway, which asks it before `call`. A Session whose tools carry
             other calls (`ToolSpec.carries`) asks it before each of those.
@@ -54,6 +56,8 @@ class Session(ABC):
     rules: str | None = None
     reasons: Sequence[str] | None = None
     conventions: Mapping[str, Any] | None = None
+    goal: str | None = None
+    ended: Verdict | None = None
     violation: str = ""
     permit: Callable[[ToolSpec, ToolCall], str] = staticmethod(lambda spec, call: "")  # noqa: ARG005 - everything is
     meanwhile: int = 0

@@ -25,7 +25,7 @@ class TranslatedSession(Session):
         self._inner = inner
         self._dialect = dialect
         self.tools = tuple(dialect.spec(spec) for spec in inner.tools)
-        self.rules, self.reasons = inner.rules, inner.reasons
+        self.rules, self.reasons, self.goal = inner.rules, inner.reasons, inner.goal
         self.conventions = dialect.conventions
 
     def __getattr__(self, name: str) -> Any:
@@ -39,6 +39,11 @@ class TranslatedSession(Session):
     @violation.setter
     def violation(self, violation: str) -> None:
         self._inner.violation = violation
+
+    @property
+    def ended(self) -> Verdict | None:  # type: ignore[override]
+        """That of the session."""
+        return self._inner.ended
 
     @property
     def permit(self) -> Callable[[ToolSpec, ToolCall], str]:

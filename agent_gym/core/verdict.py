@@ -49,10 +49,12 @@ class Verdict:
     Attributes:
         ending: ``success``, ``failure``, ``violation`` or ``abstained``.
         checks: What it rests on.
+        worth: The reward for it; None for what its ending is worth everywhere.
     """
 
     ending: Ending
     checks: tuple[Check, ...] = ()
+    worth: float | None = None
 
     def __post_init__(self) -> None:
         if not self.ending.terminates:

@@ -18,7 +18,7 @@ from agent_gym.world.counterpart import ASK
 if TYPE_CHECKING:
     from _typeshed.wsgi import WSGIApplication
 
-__all__ = ["ENGINES", "OBSERVATIONS", "SIZE", "WebSession"]
+__all__ = ["ENGINES", "OBSERVATIONS", "SIZE", "WebSession", "page_text"]
 
 OBSERVATIONS = ("text", "image", "both")
 """How pages are shown: as an outline with elements, as a picture with the elements' numbers in it, or as both."""
@@ -98,7 +98,7 @@ class WebSession(WorldSession):
         image = self._page.picture() if self._observation != "text" else None
         if self._observation == "image":
             snapshot = replace(snapshot, outline="", elements=())
-        return Observation(_text(snapshot), snapshot.to_dict(), image)
+        return Observation(page_text(snapshot), snapshot.to_dict(), image)
 
     def call(self, call: ToolCall, deadline: float, key: str = "") -> ToolResult:  # noqa: ARG002 - nothing here is remote
         """Carries out an action on the page, or puts a question to the counterpart; see `Session.call`."""
@@ -159,7 +159,7 @@ def _open(engine: str, app: "WSGIApplication", origin: str, task: Task, files: M
     return ChromiumPage(app, origin, files=files, seed=crc32(task.id.encode()))
 
 
-def _text(snapshot: PageSnapshot) -> str:
+def page_text(snapshot: PageSnapshot) -> str:
     """A page in words."""
     lines = [f"Page: {snapshot.title or '(no title)'} <{snapshot.url}>"]
     if len(snapshot.tabs) > 1:

@@ -57,6 +57,7 @@ class ChromiumPage(BrowserPage):
         start: The page to open.
         seed: Of ``Math.random`` in pages.
         deadline_s: Seconds after which an action that has not come to an end is given up, and its context killed.
+        every: Whether whatever shows something is an element, and each has its box; else only what can be acted upon is, by rule.
 
     Raises:
         MissingExtra: Playwright is not installed.

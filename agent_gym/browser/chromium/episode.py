@@ -35,6 +35,7 @@ class Episode:
         host: The browser.
         place: Its context.
         hand: Takes each request that is to be answered with `respond`; called on the browser's thread.
+        every: Whether whatever shows something is an element, with its box.
 
     Attributes:
         tabs: The open tabs.
@@ -45,7 +46,7 @@ class Episode:
         saved: Names and contents (base64; None if too large) of what pages have made and saved, until somebody takes it.
     """
 
-    def __init__(self, host: Host, place: Place, hand: Callable[[Mapping[str, Any]], None]) -> None:
+    def __init__(self, host: Host, place: Place, hand: Callable[[Mapping[str, Any]], None], every: bool = False) -> None:
         self.tabs = [place.tab]
         self.active = 0
         self.hands = Hands(lambda: self.tab, host.viewport, place)
@@ -55,6 +56,7 @@ class Episode:
         self._host = host
         self._place = place
         self._hand = hand
+        self._every = every
         self._activity = place.activity
         self._coming = 0  # tabs that open
         self._broken: InfrastructureError | None = None  # why an answer was not taken
@@ -211,7 +213,7 @@ class Episode:
         return dict(told)
 
     async def _passing(self, shown: Tab) -> dict[str, Any] | None:
-        *passed, read = await asyncio.gather(*(tab.tick(_TICK_MS) for tab in self.tabs), shown.call("look"))
+        *passed, read = await asyncio.gather(*(tab.tick(_TICK_MS) for tab in self.tabs), shown.call("look", self._every))
         self.saved += [saved for each in passed for saved in each["saved"]]
         return None if any(each["due"] for each in passed) else read
 
@@ -272,7 +274,7 @@ class Episode:
                 self.active = 0
             begun = self._activity.begun
             try:
-                given = None if self.dialog is not None else await self._unless_dialog(self.tab.call(function))
+                given = None if self.dialog is not None else await self._unless_dialog(self.tab.call(function, self._every))
             except Left:
                 continue
             if given is None or (begun == self._activity.begun and not self._busy() and given["complete"]):

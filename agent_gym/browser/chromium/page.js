@@ -12,6 +12,7 @@ globalThis.agent ??= (() => {
   const CUTS = /hidden|clip/, UNBOXED = /^(?:inline|contents)$/;
   const NOTHING = /^(?:inset\((?:[5-9]\d|\d{3,})(?:\.\d+)?%\)|circle\(0(?:px|%)?(?: |\)))/; // clip paths that leave nothing
   const NAME = /^[A-Za-z][\w.-]*$/;
+  const TELLS = /^(?:button|checkbox|combobox|link|listbox|menuitem\w*|option|radio|searchbox|slider|spinbutton|switch|tab|textbox|treeitem)$/;
   const BAD = /[\x00-\x08\x0b\x0e-\x1f\ufffe\uffff]/g;
   const DEEPEST = 120, MOST = 10000, MOST_COPIED = 100000;
 
@@ -61,7 +62,8 @@ globalThis.agent ??= (() => {
   // --- Reading ---
 
   class Reading {
-    constructor() {
+    constructor(every) {
+      this.every = every; // whether whatever shows something is an element of its own, with its box; see drawn.js
       this.out = [];
       this.numbers = [];
       this.values = {};
@@ -78,7 +80,8 @@ globalThis.agent ??= (() => {
     element(e, prefix, depth, within) {
       if (depth > DEEPEST || this.numbers.length > MOST) { this.deep ||= depth > DEEPEST; return false; }
       const name = of(e, "localName"), frame = name === "iframe" || name === "frame";
-      const tag = frame ? "section" : NAME.test(name) ? name : "div";
+      const picture = this.every && (within.svg || drawn.pictures.has(name));
+      const tag = frame ? "section" : NAME.test(name) && !picture ? name : "div";
       let number = numbers.get(e);
       if (number === undefined) numbers.set(e, number = ++count);
       const index = this.numbers.push(number) - 1;
@@ -89,13 +92,20 @@ globalThis.agent ??= (() => {
       let hidden = false;
       if (!seen && !ask(e, "checkVisibility")) hidden = getComputedStyle(e).display !== "contents";
       if (seen && !boxless && (ACTS.has(tag) || ask(e, "hasAttribute", "tabindex")) && this.lost(e)) [seen, hidden] = [false, true];
-      this.out.push("<", tag, frame ? ' _frame=""' : "");
+      const acts = this.every && ((ACTS.has(tag) && (tag !== "a" || ask(e, "hasAttribute", "href"))) || TELLS.test(ask(e, "getAttribute", "role")));
+      const leaf = this.every && !acts && seen && !hidden && !within.acts && !within.hidden ? drawn.seen(e, name) : null;
+      this.out.push("<", tag, frame ? ' _frame=""' : "", acts || ask(e, "hasAttribute", "tabindex") ? this.box(e) : "");
       if (!frame) for (const {name, value} of of(e, "attributes")) this.attribute(e, name, value, prefix, boxless, hidden);
       const mark = this.out.push(hidden ? ' hidden=""' : "") - 1;
       this.out.push(">");
       this.state(e, tag, index);
-      const inner = {svg: within.svg || tag === "svg", hidden: within.hidden || hidden, mute: !seen && !hidden};
+      const inner = {svg: within.svg || name === "svg", hidden: within.hidden || hidden, mute: !seen && !hidden, acts: within.acts || acts};
       let any = false;
+      if (leaf) {
+        this.numbers.push(number);
+        this.out.push('<span _leaf=""', this.box(e), leaf.drawn ? ' role="img"' : "", ' aria-label="', quoted(leaf.label), '">', clean(leaf.label), "</span></", tag, ">");
+        return true;
+      }
       for (const [child, name] of this.children(e, tag, frame, prefix)) {
         const type = of(child, "nodeType");
         if (type === 1) any = this.element(child, name, depth + 1, inner) || any;
@@ -104,6 +114,13 @@ globalThis.agent ??= (() => {
       if (!seen && !hidden && !any && !(getComputedStyle(e).display === "contents")) this.out[mark] = ' hidden=""';
       this.out.push("</", tag, ">");
       return (seen && !hidden) || any;
+    }
+
+    box(e) {
+      if (!this.every) return "";
+      const rect = ask(e, "getBoundingClientRect");
+      const {x, y} = outside(e, rect.left, rect.top), {x: right, y: bottom} = outside(e, rect.right, rect.bottom);
+      return ` _box="${[x, y, right - x, bottom - y].map(Math.round).join(" ")}"`;
     }
 
     // Whether nobody can see an element to act upon: it is cut off or transparent, and its middle takes no clicks. Whatever stands behind
@@ -164,10 +181,10 @@ globalThis.agent ??= (() => {
     }
   }
 
-  function read() {
+  function read(every) {
     shown = new Map();
-    const reading = new Reading();
-    reading.element(of(document, "documentElement") ?? ask(document, "createElement", "html"), "", 1, {svg: false, hidden: false, mute: false});
+    const reading = new Reading(every);
+    reading.element(of(document, "documentElement") ?? ask(document, "createElement", "html"), "", 1, {svg: false, hidden: false, mute: false, acts: false});
     if (invalid && !of(invalid, "isConnected")) invalid = null;
     const {numbers, values, checks, selections, unread, deep, index, out} = reading;
     return {
@@ -317,8 +334,8 @@ globalThis.agent ??= (() => {
   // After whatever was due, and one frame.
   const frame = () => new Promise(done => setTimeout(() => requestAnimationFrame(() => setTimeout(() => done(whole())))));
   const whole = () => ({complete: of(document, "readyState") === "complete"});
-  const look = () => ({...whole(), ...read()});
-  const watch = async () => ({...await frame(), ...read()});
+  const look = every => ({...whole(), ...read(every)});
+  const watch = async every => ({...await frame(), ...read(every)});
 
   // The box of each element that can be seen in the window, and whether something is over its middle.
   function boxes() {

@@ -14,6 +14,7 @@ from agent_gym.browser.chromium.host import START_S, Host, Place
 from agent_gym.browser.chromium.mirror import Mirror
 from agent_gym.browser.chromium.picture import picture
 from agent_gym.browser.chromium.serving import Answer, Server
+from agent_gym.browser.chromium.tab import Left
 from agent_gym.browser.inprocess.naming import Ids
 from agent_gym.browser.inprocess.site import BLANK, Interrupted, Site, quoted
 from agent_gym.browser.lines import escaped, short
@@ -46,6 +47,7 @@ class BrowserPage(Page):
         start: The page to open.
         seed: Of ``Math.random`` in pages.
         deadline_s: Seconds after which an action that has not come to an end is given up, and its context killed.
+        every: Whether whatever shows something is an element, and each has its box; else only what can be acted upon is, by rule.
 
     Raises:
         MissingExtra: Playwright is not installed.
@@ -62,6 +64,7 @@ class BrowserPage(Page):
         start: str = "/",
         seed: int = 0,
         deadline_s: float = 30.0,
+        every: bool = False,
     ) -> None:
         self._site = Site(app, origin)
         self._server = Server(app, self._site)
@@ -70,6 +73,7 @@ class BrowserPage(Page):
             raise ValueError(f"names of files must be printable, got {odd[0]!r}")
         self._seed = seed
         self._deadline_s = deadline_s
+        self._every = every
         self._ids = Ids(self._site)
         self._mirrors: dict[str, Mirror] = {}
         self._read: dict[str, Any] = {}
@@ -148,6 +152,21 @@ class BrowserPage(Page):
         bids = {str(self._mirror.numbers[node]): bid for node, bid in self._mirror.document.bids.items()}
         self._boxes = {bids[number]: told for number, told in boxes.items() if number in bids}
         return bytes(taken)
+
+    def ask(self, expression: str) -> Any:
+        """What an expression of ours gives among the page's own scripts, as JSON values; None where there is no page, or a dialog stops it.
+
+        What they say is theirs, and what an expression does is not undone: never one that an agent wrote.
+
+        Raises:
+            InfrastructureError: It failed.
+        """
+        if self._read["dialog"] is not None:
+            return None
+        try:
+            return self._wait(self._episode.tab.ask(expression))
+        except Left:
+            return None
 
     def probes(self) -> dict[str, Any]:
         """What this episode could leave behind for the next, by channel, as JSON values."""
@@ -248,7 +267,7 @@ class BrowserPage(Page):
             self._mirror.update(read["page"], self._server.status.get(read["main"], 0))
 
     async def _open(self, place: Place) -> Episode:
-        return Episode(self._host, place, self._jobs.put)
+        return Episode(self._host, place, self._jobs.put, self._every)
 
     def _wait(self, work: "Coroutine[Any, Any, Any]", within_s: float | None = None, stoppable: bool = False) -> Any:
         """Waits for work on the browser's thread, and answers the browser's requests meanwhile.

@@ -28,7 +28,7 @@ _SAVES = """addEventListener("click", event => {
   }
 }, true)"""
 """Tells of links that save what they lead to: the browser asks for that some time later."""
-_SOURCE = files(__package__).joinpath("page.js").read_text("utf-8")
+_SOURCES = [files(__package__).joinpath(name).read_text("utf-8") for name in ("drawn.js", "page.js")]
 
 
 class Left(Exception):
@@ -145,7 +145,7 @@ class Tab:
         session.on("Runtime.executionContextsCleared", tab._clears)
         page.on("crash", tab._crashes)
         session.on("Runtime.bindingCalled", tab._saves)
-        scripts = [{"source": source, "worldName": _WORLD, "runImmediately": True} for source in (_SOURCE, _SAVES)]
+        scripts = [{"source": source, "worldName": _WORLD, "runImmediately": True} for source in (*_SOURCES, _SAVES)]
         await asyncio.gather(
             session.send("Page.enable"),
             session.send("Runtime.enable"),
@@ -203,6 +203,15 @@ class Tab:
             self.activity.changed.clear()
             await self.activity.changed.wait()
         return await self._evaluate(f"agent.{function}({', '.join(map(json.dumps, arguments))})", self.world)
+
+    async def ask(self, expression: str) -> Any:
+        """What an expression gives among the page's own scripts, as JSON values; None where there is no page.
+
+        Raises:
+            Left: The document was left meanwhile.
+            InfrastructureError: It failed.
+        """
+        return None if self.outer is None else await self._evaluate(expression, self.outer)
 
     async def tick(self, time: int) -> dict[str, Any]:
         """Lets the page's clock go on by some milliseconds; gives how many things were ``due``, and what was ``saved``.

@@ -1,0 +1,21 @@
+"""What is known of the pages beside what they say themselves: which are left out, and what each takes."""
+
+from collections.abc import Mapping
+
+__all__ = ["LEFT_OUT", "capabilities_of"]
+
+LEFT_OUT: Mapping[str, str] = {}
+"""Pages that cannot be played here, and why."""
+
+_CAPABILITIES = {
+    "drag": ("drag-", "resize-", "highlight-", "use-slider", "draw-"),
+    "coordinates": ("bisect-", "chase-", "circle-", "draw-", "find-midpoint", "grid-", "hover-", "right-angle", "use-colorwheel"),
+    "typing": ("enter-", "login-", "terminal", "text-", "copy-", "form-", "search-", "book-", "find-word", "read-table", "guess-number"),
+    "reading": ("email-", "find-", "read-", "phone-", "search-", "social-", "book-", "daily-", "stock-", "navigate-"),
+    "counting": ("count-", "visual-", "number-", "odd-", "simple-"),
+}
+
+
+def capabilities_of(name: str) -> tuple[str, ...]:
+    """What a page takes, coarsely, as labels for reports."""
+    return tuple(label for label, stems in _CAPABILITIES.items() if name.startswith(stems)) or ("clicking",)
