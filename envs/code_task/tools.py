@@ -17,6 +17,7 @@ _MAX_CONTENT = 200_000
 _SHOWN_BYTES = 24_000
 _LISTED = 500
 _SHOWN_CASES = 50
+_SHOWN_LINES, _SHOWN_LINE = 100, 300
 _TEXT = {"type": "string", "maxLength": _MAX_CONTENT}
 _PATH = {
     "type": "string",
@@ -111,7 +112,15 @@ def _edit_file(bench: Bench, arguments: Mapping[str, Any], deadline: float) -> T
 def _run_python(bench: Bench, arguments: Mapping[str, Any], deadline: float) -> ToolResult:
     program = bench.sandbox.read_file(arguments["path"])
     bench.ran = True
-    done = bench.sandbox.run_python(program, stdin=arguments.get("stdin", "").encode(), limits=bench.within(deadline))
+    return _ran(bench.sandbox.run_python(program, stdin=arguments.get("stdin", "").encode(), limits=bench.within(deadline)))
+
+
+def _run_shell(bench: Bench, arguments: Mapping[str, Any], deadline: float) -> ToolResult:
+    bench.ran = True
+    return _ran(bench.sandbox.run(["bash", "-c", arguments["command"]], limits=bench.within(deadline)))
+
+
+def _ran(done: ExecResult) -> ToolResult:
     output = {"exit_code": done.exit_code, "stdout": shown(done.stdout), "stderr": shown(done.stderr)}
     if done.signal is not None:
         output["signal"] = done.signal
@@ -119,6 +128,23 @@ def _run_python(bench: Bench, arguments: Mapping[str, Any], deadline: float) -> 
         return ToolResult(status="ok", structured=output)
     timed_out = done.reason in ("wall", "cpu", "interrupted")
     return ToolResult(status="timeout" if timed_out else "error", structured={"ended_by": _limit(done), **output})
+
+
+def _search(bench: Bench, arguments: Mapping[str, Any], deadline: float) -> ToolResult:
+    paths = [path for path in bench.sandbox.files if path.startswith(arguments.get("within", ""))]
+    how = "-nHZIE" if arguments.get("regex") else "-nHZIF"
+    # Inside, since a pattern can take for ever; `/dev/null` stands for no files at all.
+    done = bench.sandbox.run(["grep", how, "-e", arguments["text"], "--", *paths, "/dev/null"], limits=bench.within(deadline))
+    if done.reason != "exit" or done.exit_code not in (0, 1):
+        return ToolResult(status="invalid_arguments", content=f"arguments.text: {shown(done.stderr)[:200] or _limit(done)}")
+    found = []
+    for line in done.stdout.decode(errors="replace").splitlines():
+        path, nul, rest = line.partition("\0")
+        number, colon, text = rest.partition(":")
+        if nul and colon and number.isdigit():
+            found.append({"path": path, "line": int(number), "text": text[:_SHOWN_LINE]})
+    more = {"more": len(found) - _SHOWN_LINES} if len(found) > _SHOWN_LINES else {}
+    return ToolResult(status="ok" if found else "empty", structured={"lines": found[:_SHOWN_LINES], **more})
 
 
 def _run_tests(bench: Bench, arguments: Mapping[str, Any], deadline: float) -> ToolResult:  # noqa: ARG001
@@ -192,6 +218,27 @@ TOOLS: dict[str, Tool] = {
             {"path": _PATH, "stdin": _TEXT},
             ["path"],
             idempotent=False,
+        ),
+        _tool(
+            "run_shell",
+            _run_shell,
+            "Run a bash command in the workspace, in isolation: no network, bounded time and memory. Gives its output and exit code. "
+            "Files and their contents stay; empty directories, permissions and links do not.",
+            {"command": {"type": "string", "minLength": 1, "maxLength": 20_000}},
+            ["command"],
+            idempotent=False,
+        ),
+        _tool(
+            "search",
+            _search,
+            "Find the lines of the workspace's text files that hold a text.",
+            {
+                "text": {"type": "string", "minLength": 1, "maxLength": 500},
+                "regex": {"type": "boolean", "description": "Whether the text is an extended regular expression."},
+                "within": {"type": "string", "maxLength": 200, "description": "Only files whose paths begin so."},
+            },
+            ["text"],
+            reads=True,
         ),
         _tool(
             "run_tests", _run_tests, "Run the tests that the task shows. Which of them pass decides nothing; others do.", {}, [], reads=True

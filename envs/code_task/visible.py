@@ -5,6 +5,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from agent_gym.envs.code_task.calling import read, told
+from agent_gym.envs.code_task.graders.drivers import driver
 from agent_gym.sandbox import CandidateError, CandidateProcess, Limits, default_pool
 
 __all__ = ["RUNNERS", "Case"]
@@ -51,5 +53,18 @@ def _calls(files: Mapping[str, bytes], visible: Mapping[str, Any], limits: Limit
     return cases
 
 
-RUNNERS: dict[str, Callable[[Mapping[str, bytes], Mapping[str, Any], Limits], list[Case]]] = {"calls": _calls}
+def _project(files: Mapping[str, bytes], visible: Mapping[str, Any], limits: Limits) -> list[Case]:
+    """``cases``: calls in the project (see `agent_gym.envs.code_task.calling`), and what should come of them, as text."""
+    cases = []
+    with default_pool().lease() as place, CandidateProcess(driver("calls"), files=files, limits=limits, place=place) as candidate:
+        for text, expected in visible["cases"]:
+            try:
+                got = told(candidate.call("run", (read(text),)).value)
+            except (CandidateError, TypeError, ValueError) as error:  # what it says came of them may be anything
+                got = str(error)
+            cases.append(Case(name=text, passed=got == expected, expected=expected, got=got))
+    return cases
+
+
+RUNNERS: dict[str, Callable[[Mapping[str, bytes], Mapping[str, Any], Limits], list[Case]]] = {"calls": _calls, "project": _project}
 """Who runs them, by name."""

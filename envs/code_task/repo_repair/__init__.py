@@ -1,0 +1,1 @@
+"""Projects of several files with a fault somewhere in them."""

@@ -1,0 +1,1 @@
+"""Arithmetic from text: tokens, a tree, a value."""

@@ -1,0 +1,1 @@
+"""A store of keys and values, with transactions, expiry and a log."""

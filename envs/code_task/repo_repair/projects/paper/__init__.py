@@ -1,0 +1,1 @@
+"""Plain text and HTML from a small markup."""

@@ -1,0 +1,1 @@
+"""An inventory: items, movements, prices, reports."""
