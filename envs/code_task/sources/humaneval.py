@@ -1,13 +1,12 @@
 """HumanEval's format: a function's head and docstring, its body, and a test that defines ``check(candidate)``."""
 
 import importlib.util
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from agent_gym.envs.code_task.graders.functions import SOLUTION_FILE
 from agent_gym.envs.code_task.problem import Problem
-from agent_gym.errors import DatasetError, MissingExtra
+from agent_gym.envs.code_task.sources.row import Row
+from agent_gym.errors import MissingExtra
 
 __all__ = ["FIELDS", "path", "problem"]
 
@@ -30,25 +29,19 @@ def path() -> Path:
     return Path(spec.submodule_search_locations[0]) / "data" / "HumanEval.jsonl.gz"
 
 
-def problem(row: Mapping[str, Any], where: str, split: str, family: str) -> Problem:
-    """A row as a problem.
-
-    Raises:
-        DatasetError: A field is missing or no text; names the place.
-    """
-    for field in FIELDS:
-        if not isinstance(row.get(field), str):
-            found = "missing" if field not in row else f"{type(row[field]).__name__} instead of text"
-            raise DatasetError(f"{where}: field {field!r} is {found}; a problem has {', '.join(FIELDS)}")
+def problem(row: Row, split: str, family: str) -> Problem:
+    """A row as a problem."""
+    prompt, entry_point, solution, test = map(row.text, FIELDS[1:])
     return Problem(
-        id=row["task_id"],
+        id=row.id("task_id"),
         family=family,
         split=split,
-        goal=_GOAL.format(entry_point=row["entry_point"], file=SOLUTION_FILE, prompt=row["prompt"]),
-        prompt=row["prompt"],
-        files={SOLUTION_FILE: row["prompt"]},
+        goal=_GOAL.format(entry_point=entry_point, file=SOLUTION_FILE, prompt=prompt),
+        prompt=prompt,
+        files={SOLUTION_FILE: prompt},
         grader="check",
-        hidden={"prelude": row["prompt"], "test": row["test"], "entry_point": row["entry_point"]},
-        solution={SOLUTION_FILE: row["prompt"] + row["canonical_solution"]},
-        difficulty=min(1.0, len(row["canonical_solution"].splitlines()) / 25),
+        hidden={"prelude": prompt, "test": test, "entry_point": entry_point},
+        solution={SOLUTION_FILE: prompt + solution},
+        difficulty=min(1.0, len(solution.splitlines()) / 25),
+        metadata=row.rest(FIELDS),
     )
