@@ -2,7 +2,7 @@
 
 import dataclasses
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, NoReturn
 
@@ -64,60 +64,47 @@ def tasks(
     raise typer.Exit(1 if failed else 0)
 
 
-@app.command()
-def reward(
-    env_id: Annotated[str, typer.Argument(help="An environment's id.")],
-    split: Annotated[str, typer.Option(help="The split.")] = "train",
-    episodes: Annotated[int, typer.Option(help="Tasks that each policy plays.", min=1)] = 10,
-    seed: SeedOption = 0,
-    settings: SetOption = None,
-    as_json: JsonOption = False,
-) -> None:
-    """Check that the reward says what it should: its parts, their signs, who earns most, what shaping and scaling do to it."""
-    found = check_reward(env_id, split=split, episodes=episodes, seed=seed, env_kwargs=parse_settings(settings))
-    _report({"env_id": env_id, "split": split, "episodes": episodes, "seed": seed}, found, as_json)
+def _promise(name: str, check: Callable[..., Sequence[Check]], about: str, episodes_are: str, usual: int = 10) -> None:
+    """Adds the command of a check that plays some episodes of an environment."""
+
+    @app.command(name, help=about)
+    def command(
+        env_id: Annotated[str, typer.Argument(help="An environment's id.")],
+        split: Annotated[str, typer.Option(help="The split.")] = "train",
+        episodes: Annotated[int, typer.Option(help=episodes_are, min=1)] = usual,
+        seed: SeedOption = 0,
+        settings: SetOption = None,
+        as_json: JsonOption = False,
+    ) -> None:
+        found = check(env_id, split=split, episodes=episodes, seed=seed, env_kwargs=parse_settings(settings))
+        _report({"env_id": env_id, "split": split, "episodes": episodes, "seed": seed}, found, as_json)
 
 
-@app.command()
-def truncation(
-    env_id: Annotated[str, typer.Argument(help="An environment's id.")],
-    split: Annotated[str, typer.Option(help="The split.")] = "train",
-    episodes: Annotated[int, typer.Option(help="Tasks that each policy plays.", min=1)] = 5,
-    seed: SeedOption = 0,
-    settings: SetOption = None,
-    as_json: JsonOption = False,
-) -> None:
-    """Check that an episode that was cut short can be told from one that has ended, alone and in a vector environment."""
-    found = check_truncation(env_id, split=split, episodes=episodes, seed=seed, env_kwargs=parse_settings(settings))
-    _report({"env_id": env_id, "split": split, "episodes": episodes, "seed": seed}, found, as_json)
-
-
-@app.command()
-def determinism(
-    env_id: Annotated[str, typer.Argument(help="An environment's id.")],
-    split: Annotated[str, typer.Option(help="The split.")] = "train",
-    episodes: Annotated[int, typer.Option(help="Episodes through each interface.", min=1)] = 10,
-    seed: SeedOption = 0,
-    settings: SetOption = None,
-    as_json: JsonOption = False,
-) -> None:
-    """Check that equal seeds and actions give the same in two processes that hash differently."""
-    found = check_determinism(env_id, split=split, episodes=episodes, seed=seed, env_kwargs=parse_settings(settings))
-    _report({"env_id": env_id, "split": split, "episodes": episodes, "seed": seed}, found, as_json)
-
-
-@app.command()
-def spaces(
-    env_id: Annotated[str, typer.Argument(help="An environment's id.")],
-    split: Annotated[str, typer.Option(help="The split.")] = "train",
-    episodes: Annotated[int, typer.Option(help="Episodes through each interface.", min=1)] = 10,
-    seed: SeedOption = 0,
-    settings: SetOption = None,
-    as_json: JsonOption = False,
-) -> None:
-    """Check that every observation is in its space, and that what the action space and the mask offer is valid."""
-    found = check_spaces(env_id, split=split, episodes=episodes, seed=seed, env_kwargs=parse_settings(settings))
-    _report({"env_id": env_id, "split": split, "episodes": episodes, "seed": seed}, found, as_json)
+_promise(
+    "reward",
+    check_reward,
+    "Check that the reward says what it should: its parts, their signs, who earns most, what shaping and scaling do to it.",
+    "Tasks that each policy plays.",
+)
+_promise(
+    "truncation",
+    check_truncation,
+    "Check that an episode that was cut short can be told from one that has ended, alone and in a vector environment.",
+    "Tasks that each policy plays.",
+    usual=5,
+)
+_promise(
+    "determinism",
+    check_determinism,
+    "Check that equal seeds and actions give the same in two processes that hash differently.",
+    "Episodes through each interface.",
+)
+_promise(
+    "spaces",
+    check_spaces,
+    "Check that every observation is in its space, and that what the action space and the mask offer is valid.",
+    "Episodes through each interface.",
+)
 
 
 @app.command()
