@@ -1,4 +1,4 @@
-"""Stable-Baselines3's learners, unchanged, with a policy class that scores candidates and a warm start from demonstrations.
+"""Stable-Baselines3's learners with a policy class that scores candidates and a warm start from demonstrations; two that wait for nobody.
 
 Names are loaded when they are first used: the configuration can be read where torch is not installed.
 """
@@ -9,16 +9,31 @@ from typing import TYPE_CHECKING, Any
 from agent_gym.errors import MissingExtra
 
 if TYPE_CHECKING:
+    from agent_gym.baselines.sb3.asynchronous import AsyncMaskablePPO, AsyncPPO
     from agent_gym.baselines.sb3.bc import Demonstrations, clone, demonstrate
     from agent_gym.baselines.sb3.config import ALGORITHMS, TrainConfig
     from agent_gym.baselines.sb3.policy import CandidatePolicy
     from agent_gym.baselines.sb3.saved import SB3Policy
     from agent_gym.baselines.sb3.training import TrainResult, train
 
-__all__ = ["ALGORITHMS", "CandidatePolicy", "Demonstrations", "SB3Policy", "TrainConfig", "TrainResult", "clone", "demonstrate", "train"]
+__all__ = [
+    "ALGORITHMS",
+    "AsyncMaskablePPO",
+    "AsyncPPO",
+    "CandidatePolicy",
+    "Demonstrations",
+    "SB3Policy",
+    "TrainConfig",
+    "TrainResult",
+    "clone",
+    "demonstrate",
+    "train",
+]
 
 _PLACES = {
     "ALGORITHMS": "config",
+    "AsyncMaskablePPO": "asynchronous",
+    "AsyncPPO": "asynchronous",
     "CandidatePolicy": "policy",
     "Demonstrations": "bc",
     "SB3Policy": "saved",

@@ -8,10 +8,16 @@ from pathlib import Path
 from typing import Any
 
 from agent_gym.errors import ConfigurationError, unknown
+from agent_gym.runner.backends import BACKENDS
 
 __all__ = ["ALGORITHMS", "TrainConfig"]
 
-ALGORITHMS = {"maskable-ppo": "sb3_contrib:MaskablePPO", "ppo": "stable_baselines3:PPO"}
+ALGORITHMS = {
+    "maskable-ppo": "sb3_contrib:MaskablePPO",
+    "ppo": "stable_baselines3:PPO",
+    "async-maskable-ppo": "agent_gym.baselines.sb3:AsyncMaskablePPO",
+    "async-ppo": "agent_gym.baselines.sb3:AsyncPPO",
+}
 """The algorithms, by the name that the command line knows."""
 
 _ABOVE_ZERO = 1e-12
@@ -35,7 +41,10 @@ class TrainConfig:
     env_kwargs: Mapping[str, Any] = field(default_factory=dict)
     """Further keywords of the environment, as JSON values."""
     algo: str = "maskable-ppo"
-    """``maskable-ppo`` or ``ppo``; both see the mask, PPO in the observation only."""
+    """``maskable-ppo`` or ``ppo``; both see the mask, PPO in the observation only. ``async-`` in front: a slow tool keeps nobody waiting
+    but its own environment."""
+    backend: str = "thread"
+    """Where the environments of an asynchronous algorithm run: ``thread`` (for those that wait) or ``process`` (for those that compute)."""
     seed: int = 0
     """Root of all randomness, from 0."""
     steps: int = 60_000
@@ -93,6 +102,8 @@ class TrainConfig:
     def __post_init__(self) -> None:
         if self.algo not in ALGORITHMS:
             raise unknown("algo", self.algo, ALGORITHMS)
+        if self.backend not in BACKENDS:
+            raise unknown("backend", self.backend, BACKENDS)
         for name, (low, high) in _RANGES.items():
             if not low <= getattr(self, name) <= high:
                 raise ConfigurationError(f"{name} must be within [{low:g}, {high:g}], got {getattr(self, name)}")

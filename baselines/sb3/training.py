@@ -25,7 +25,7 @@ from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.logger import configure
 from stable_baselines3.common.on_policy_algorithm import OnPolicyAlgorithm
 from stable_baselines3.common.utils import LinearSchedule
-from stable_baselines3.common.vec_env import DummyVecEnv
+from stable_baselines3.common.vec_env import DummyVecEnv, VecEnv
 
 from agent_gym.baselines.sb3.bc import clone, demonstrate
 from agent_gym.baselines.sb3.config import ALGORITHMS, TrainConfig
@@ -35,6 +35,7 @@ from agent_gym.core.seeding import derive_seed
 from agent_gym.errors import ConfigurationError
 from agent_gym.evaluation import evaluate
 from agent_gym.factory import load_object
+from agent_gym.runner import AgentVecEnv
 from agent_gym.trajectories.store import Run
 from agent_gym.wrappers import RecordTrajectory, StateLeakCheck
 
@@ -67,8 +68,9 @@ def train(
 ) -> TrainResult:
     """Trains a policy.
 
-    With equal configurations and seeds two runs on the same machine learn the same, unless a time limit cuts them. An episode that
-    the environment itself broke off ends as truncated with a reward of 0: its last value is bootstrapped, so it teaches nothing.
+    With equal configurations and seeds two runs on the same machine learn the same, unless a time limit cuts them or the algorithm is
+    asynchronous. An episode that the environment itself broke off ends as truncated with a reward of 0: its last value is
+    bootstrapped, so it teaches nothing; asynchronous algorithms leave that step out altogether.
 
     Args:
         config: What to do.
@@ -88,7 +90,7 @@ def train(
     going_on = _prepare(config, folder, resume)
     torch.set_num_threads(config.threads)
     with _Bars(progress) as bars:
-        envs = DummyVecEnv([lambda: _make_env(config, store, "policy")] * config.n_envs)
+        envs = _make_envs(config, store)
         try:
             if going_on:
                 model = _algorithm(config).load(checkpoint, env=envs, device="cpu")
@@ -137,7 +139,7 @@ def _algorithm(config: TrainConfig) -> type[OnPolicyAlgorithm]:
     return found
 
 
-def _new_model(config: TrainConfig, envs: DummyVecEnv) -> OnPolicyAlgorithm:
+def _new_model(config: TrainConfig, envs: VecEnv) -> OnPolicyAlgorithm:
     return _algorithm(config)(
         CandidatePolicy,  # type: ignore[arg-type]
         envs,
@@ -155,6 +157,11 @@ def _new_model(config: TrainConfig, envs: DummyVecEnv) -> OnPolicyAlgorithm:
         seed=config.seed,
         device="cpu",
     )
+
+
+def _make_envs(config: TrainConfig, store: Run | None) -> VecEnv:
+    made = [lambda: _make_env(config, store, "policy")] * config.n_envs
+    return AgentVecEnv(made, backend=config.backend) if config.algo.startswith("async-") else DummyVecEnv(made)
 
 
 def _make_env(config: TrainConfig, store: Run | None, source: str) -> gymnasium.Env[Any, Any]:

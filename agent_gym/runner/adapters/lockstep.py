@@ -6,7 +6,7 @@ goes to its successor, and the other rows know nothing of it.
 
 import copy
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -88,13 +88,29 @@ class Lockstep:
         self.pool.async_reset(env_ids, seed=chosen, options=options)
         self._open.update(env_ids)
 
-    def step(self, actions: Sequence[Any] | NDArray[Any]) -> None:
-        """Sends actions, one for each environment. Where the episode is over a reset is sent instead, if the mode says so.
+    @property
+    def under_way(self) -> set[int]:
+        """The environments whose turn has begun and was not given by `receive` yet."""
+        return self._open | self._turns.keys()
+
+    def step(
+        self,
+        actions: Sequence[Any] | NDArray[Any],
+        env_ids: Sequence[int] | None = None,
+        notes: Sequence[Mapping[str, Any]] | None = None,
+    ) -> None:
+        """Sends actions. Where the episode is over a reset is sent instead, if the mode says so.
+
+        Args:
+            actions: One for each of the environments.
+            env_ids: Which; by default all.
+            notes: What only the learner knows, one for each of them.
 
         Raises:
             ResetNeeded: An environment has never been reset or, in ``DISABLED`` mode, not since its episode's end. Nothing was sent.
         """
-        waiting = [int(i) for i in np.flatnonzero(self.needs_reset)]
+        chosen = range(self.pool.num_envs) if env_ids is None else env_ids
+        waiting = [i for i in chosen if self.needs_reset[i]]
         if any(self.observations[i] is None for i in waiting):
             raise ResetNeeded("step() before reset(): reset all environments first")
         if self.mode is AutoresetMode.DISABLED:
@@ -103,13 +119,18 @@ class Lockstep:
             self._turns = {i: self.failed_resets[i] for i in waiting}
         elif waiting:
             self.reset(waiting)
-        ready = [i for i in range(self.pool.num_envs) if not self.needs_reset[i]]
-        if ready:
-            self.pool.send([actions[i] for i in ready], ready)
+        places = [place for place, i in enumerate(chosen) if not self.needs_reset[i]]
+        if places:
+            ready = [chosen[place] for place in places]
+            self.pool.send([actions[place] for place in places], ready, None if notes is None else [notes[place] for place in places])
             self._open.update(ready)
 
-    def receive(self, timeout: float | None = None) -> dict[int, Turn] | None:
-        """Waits for all that was sent.
+    def receive(self, timeout: float | None = None, *, some: bool = False) -> dict[int, Turn] | None:
+        """Waits for all that was sent, or for the first that is ready.
+
+        Args:
+            timeout: Seconds to wait at most.
+            some: Whether to give what has come as soon as there is any.
 
         Returns:
             The turns by environment; None if the timeout (seconds) passed first: then nothing is lost, and it can be called again.
@@ -119,28 +140,38 @@ class Lockstep:
         """
         same_step = self.mode is AutoresetMode.SAME_STEP
         until = None if timeout is None else time.monotonic() + timeout
-        while self._open:
+        while self._open and not (some and self._turns.keys() - self._open):
             left = None if until is None else until - time.monotonic()
             if left is not None and left <= 0:
                 return None
             # An episode's end is followed by a reset at once, not when the slowest of the others is done.
-            rows = self.pool.recv(min=1 if same_step else len(self._open), timeout=left).rows
-            if not rows and until is None:
-                raise InfrastructureError(f"the pool owes answers of environments {sorted(self._open)} and has none outstanding")
-            for row in rows:
-                self._take(row)
-        turns, self._turns = self._turns, {}
+            self._wait(1 if same_step or some else len(self._open), left)
+        turns = {i: turn for i, turn in self._turns.items() if i not in self._open}
+        self._turns = {i: self._turns[i] for i in self._turns.keys() & self._open}  # episodes that are over, and not begun anew yet
         if len(self.failed_resets) == self.pool.num_envs:
             raise InfrastructureError(f"no environment could be reset; the first one says: {self.failed_resets[0].row.fault}")
         return turns
 
     def call(self, name: str | Callable[..., Any], *args: Any, env_ids: Sequence[int] | None = None, **kwargs: Any) -> list[Any]:
-        """`AsyncPool.call` with one value for each environment, None for one that was given up."""
-        states = self.pool.states
+        """`AsyncPool.call` with one value for each environment, None for one that was given up.
+
+        Those that are under way are waited for first; what came of it is kept for `receive`.
+        """
         env_ids = range(self.pool.num_envs) if env_ids is None else env_ids
+        while not self._open.isdisjoint(env_ids):
+            self._wait(1, None)
+        states = self.pool.states
         living = [i for i in env_ids if states[i] != "retired"]
         values = dict(zip(living, self.pool.call(name, *args, env_ids=living, **kwargs), strict=True))
         return [values.get(i) for i in env_ids]
+
+    def _wait(self, count: int, timeout: float | None) -> None:
+        """Waits for rows and takes them in."""
+        rows = self.pool.recv(min=count, timeout=timeout).rows
+        if not rows and timeout is None:
+            raise InfrastructureError(f"the pool owes answers of environments {sorted(self._open)} and has none outstanding")
+        for row in rows:
+            self._take(row)
 
     def _take(self, row: Row) -> None:
         i = row.env_id

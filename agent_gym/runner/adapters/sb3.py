@@ -10,8 +10,9 @@ from gymnasium.vector import AutoresetMode
 from numpy.typing import NDArray
 
 from agent_gym.errors import ConfigurationError, MissingExtra
-from agent_gym.runner.adapters.lockstep import Lockstep, batch, is_wrapped, open_pool, read
+from agent_gym.runner.adapters.lockstep import Lockstep, Turn, batch, is_wrapped, open_pool, read
 from agent_gym.runner.messages import Row
+from agent_gym.runner.pool import AsyncPool
 
 try:
     from stable_baselines3.common.vec_env import VecEnv
@@ -38,9 +39,11 @@ class AgentVecEnv(VecEnv):
       good observation, so that the algorithm bootstraps from there; ``info["fault"]`` says what happened. If its successor cannot be
       reset either, it is tried again at the next step, which ends as truncated too.
     - Action masks come with the observations, so ``MaskablePPO`` asks the workers nothing.
+    - Not all need be stepped together: `send` and `recv` step whoever is ready.
 
     Args:
-        env: A list of callables that make an environment each, as ``make_vec_env`` gives it; or an id, an ``EnvSpec`` or one callable.
+        env: A list of callables that make an environment each, as ``make_vec_env`` gives it; or an id, an ``EnvSpec`` or one callable;
+            or a pool without tasks, which then is this one's alone.
         num_envs: How many; the length of the list, where one is given.
         backend: ``"thread"`` or ``"process"``.
         env_kwargs: Keywords for every environment that an id or a spec makes.
@@ -50,7 +53,7 @@ class AgentVecEnv(VecEnv):
         pool: The pool inside. Its ``stats()`` may be read at any time; all else would disturb the lock-step.
 
     Raises:
-        ConfigurationError: ``num_envs`` is missing or is not the list's length.
+        ConfigurationError: ``num_envs`` is missing or is not the list's length, or the pool has tasks.
         InfrastructureError: No environment could be made; it says why.
     """
 
@@ -63,10 +66,12 @@ class AgentVecEnv(VecEnv):
         env_kwargs: Mapping[str, Any] | None = None,
         **pool: Any,
     ) -> None:
-        count = len(env) if isinstance(env, list | tuple) else num_envs
+        count = len(env) if isinstance(env, list | tuple) else env.num_envs if isinstance(env, AsyncPool) else num_envs
         if count is None or num_envs not in (None, count):
             raise ConfigurationError(f"num_envs must be given, and be the length of a list that is given; got {num_envs!r}")
-        self.pool = open_pool(env, count, backend=backend, env_kwargs=env_kwargs, **pool)
+        if isinstance(env, AsyncPool) and env.queue is not None:
+            raise ConfigurationError("a pool with tasks starts its episodes itself; give one without tasks")
+        self.pool = env if isinstance(env, AsyncPool) else open_pool(env, count, backend=backend, env_kwargs=env_kwargs, **pool)
         self._lockstep = Lockstep(self.pool, AutoresetMode.SAME_STEP)
         super().__init__(count, self.pool.single_observation_space, self.pool.single_action_space)
 
@@ -82,7 +87,7 @@ class AgentVecEnv(VecEnv):
         self.reset_infos = [dict(turns[i].row.info) for i in range(self.num_envs)]
         self._reset_seeds()
         self._reset_options()
-        return self._observations()
+        return self.newest(range(self.num_envs))
 
     def step_async(self, actions: NDArray[Any]) -> None:
         """Sends one action to each environment.
@@ -105,14 +110,46 @@ class AgentVecEnv(VecEnv):
         Raises:
             InfrastructureError: No environment at all could be reset.
         """
-        turns = self._lockstep.receive() or {}
+        turns = self._turns()
         results = [turns[i].result for i in range(self.num_envs)]
-        for i, turn in turns.items():
-            if turn.row.kind == "reset":
-                self.reset_infos[i] = dict(turn.row.info)
         rewards = np.array([row.reward for row in results], np.float32)
         dones = np.array([row.done for row in results], np.bool_)
-        return self._observations(), rewards, dones, [_info(row) for row in results]
+        return self.newest(range(self.num_envs)), rewards, dones, [_info(row) for row in results]
+
+    @property
+    def under_way(self) -> set[int]:
+        """The environments that were sent an action whose outcome was not given yet."""
+        return self._lockstep.under_way
+
+    def newest(self, env_ids: Sequence[int]) -> VecEnvObs:
+        """The newest observations of these environments, stacked."""
+        observations: VecEnvObs = batch(self.observation_space, [self._lockstep.observations[i] for i in env_ids])
+        return observations
+
+    def send(self, actions: NDArray[Any], env_ids: Sequence[int], notes: Sequence[Mapping[str, Any]] | None = None) -> None:
+        """Sends actions to some environments, and waits for none.
+
+        Args:
+            actions: One for each of them.
+            env_ids: Which; none that is under way.
+            notes: What only the learner knows of these steps, one dict for each; a ``RecordTrajectory`` in the worker keeps it.
+
+        Raises:
+            ResetNeeded: An environment has never been reset.
+        """
+        self._lockstep.step(actions, env_ids, notes)
+
+    def recv(self) -> dict[int, tuple[float, bool, dict[str, Any]]]:
+        """Waits until at least one environment is ready.
+
+        Returns:
+            Reward, done and info, as of `step_wait`, by environment; empty if none is under way. `newest` has the observations.
+
+        Raises:
+            InfrastructureError: No environment at all could be reset.
+        """
+        results = {i: turn.result for i, turn in self._turns(some=True).items()}
+        return {i: (row.reward, row.done, _info(row)) for i, row in results.items()}
 
     def close(self) -> None:
         """Ends the workers; closing twice is fine."""
@@ -122,7 +159,7 @@ class AgentVecEnv(VecEnv):
         """Whether all environments have an attribute; its value stays in the workers."""
         if attr_name == _MASKS and any(mask is not None for mask in self._lockstep.masks):
             return True
-        return all(self.pool.call("has_wrapper_attr", attr_name))
+        return all(found is not False for found in self._lockstep.call("has_wrapper_attr", attr_name))
 
     def get_attr(self, attr_name: str, indices: VecEnvIndices = None) -> list[Any]:
         """An attribute of these environments; None stands for one that was given up, as in what methods return."""
@@ -168,9 +205,12 @@ class AgentVecEnv(VecEnv):
         any_mask = next((mask for mask in masks if mask is not None), None)
         return [np.ones_like(any_mask) if masks[i] is None else masks[i] for i in env_ids]
 
-    def _observations(self) -> VecEnvObs:
-        observations: VecEnvObs = batch(self.observation_space, self._lockstep.observations)
-        return observations
+    def _turns(self, some: bool = False) -> dict[int, Turn]:
+        turns = self._lockstep.receive(some=some) or {}
+        for i, turn in turns.items():
+            if turn.row.kind == "reset":
+                self.reset_infos[i] = dict(turn.row.info)
+        return turns
 
 
 def _info(row: Row) -> dict[str, Any]:

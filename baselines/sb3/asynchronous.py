@@ -1,0 +1,316 @@
+"""PPO and MaskablePPO that step whoever is ready, so that a slow tool keeps nobody waiting but its own environment.
+
+The learners are those of Stable-Baselines3; only how a rollout is collected differs. A column of the rollout buffer holds a *fragment*:
+``n_steps`` steps of one environment in a row. The first ``n_envs`` fragments that are complete make the rollout, whosever they are: a
+quick environment may fill several columns. What is unfinished then goes on in the next rollout and is never dropped: every environment's
+steps are learned from once and without a gap, so that tasks are learned from as often as they are drawn, however long they take.
+
+Before a rollout is learned from, everybody at rest is given an action: tools are at work while the learner is. Such steps, and those of
+fragments that were carried over, were chosen by an earlier version of the policy. They keep the log-probability they had then, which is
+what PPO's ratio asks for; ``rollout/lag_mean`` and ``rollout/lag_max`` in the log say how many versions earlier it was.
+"""
+
+from collections import deque
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import gymnasium
+import numpy as np
+import torch
+from gymnasium.envs.registration import EnvSpec
+from numpy.typing import NDArray
+from sb3_contrib import MaskablePPO
+from sb3_contrib.common.maskable.utils import is_masking_supported
+from stable_baselines3 import PPO
+from stable_baselines3.common.buffers import RolloutBuffer
+from stable_baselines3.common.callbacks import BaseCallback
+from stable_baselines3.common.monitor import Monitor
+from stable_baselines3.common.on_policy_algorithm import OnPolicyAlgorithm
+from stable_baselines3.common.utils import obs_as_tensor
+
+from agent_gym.errors import ConfigurationError, InfrastructureError
+from agent_gym.runner import AgentVecEnv, AsyncPool
+from agent_gym.runner.adapters.lockstep import batch
+
+__all__ = ["AsyncMaskablePPO", "AsyncPPO"]
+
+_ENVS = 8
+"""How many environments an id stands for, where nothing is said."""
+
+
+class _Step(NamedTuple):
+    """One step of one environment."""
+
+    observation: Any
+    action: NDArray[Any]
+    value: torch.Tensor
+    log_prob: torch.Tensor
+    mask: NDArray[Any] | None
+    version: int
+    """How many rollouts the policy that chose had learned from."""
+    first: bool
+    """Whether what came before belongs to another episode."""
+    reward: float = 0.0
+    last: bool = False
+    """Whether what comes after belongs to another episode."""
+    ahead: Any = None
+    """Where what comes after is cut off: the observation whose value stands for it."""
+
+
+class _Told(NamedTuple):
+    """What callbacks are told of a step."""
+
+    env_id: int
+    action: NDArray[Any]
+    reward: float
+    done: bool
+    info: dict[str, Any]
+
+
+class _Asynchronous(OnPolicyAlgorithm):
+    """What both learners have in common: where they get their environments, and how they collect."""
+
+    _version = 0
+
+    def __init__(self, policy: Any, env: Any, *args: Any, n_envs: int | None = None, **keywords: Any) -> None:
+        envs: Any = None if env is None else _vec_env(env, n_envs)  # None where a model is loaded without
+        super().__init__(policy, envs, *args, **keywords)
+
+    @staticmethod
+    def _wrap_env(env: Any, verbose: int = 0, monitor_wrapper: bool = True) -> AgentVecEnv:
+        envs = _vec_env(env)
+        if OnPolicyAlgorithm._wrap_env(envs, verbose, monitor_wrapper) is not envs:
+            raise ConfigurationError("images must have their channels first: transpose them by a wrapper in each environment")
+        return envs
+
+    def _setup_model(self) -> None:
+        super()._setup_model()
+        self._begin()
+
+    def _setup_learn(self, *args: Any, **keywords: Any) -> Any:
+        before = self._last_obs
+        result = super()._setup_learn(*args, **keywords)
+        if self._last_obs is not before:  # the environments were reset
+            self._begin()
+        return result
+
+    def _excluded_save_params(self) -> list[str]:
+        return [*super()._excluded_save_params(), "_pending", "_fragments", "_first", "_complete", "_untold"]
+
+    def _begin(self) -> None:
+        self._pending: dict[int, _Step] = {}  # chosen, and not come back yet; by environment
+        self._fragments: list[list[_Step]] = [[] for _ in range(self.n_envs)]  # begun, and not complete yet; by environment
+        self._first = [True] * self.n_envs  # whether an environment's next step is its first
+        self._complete: deque[list[_Step]] = deque()
+        self._untold: list[_Told] = []
+
+    def _collect(self, envs: AgentVecEnv, callback: BaseCallback, buffer: RolloutBuffer, use_masking: bool) -> bool:
+        """Fills the buffer; False if a callback says stop. Either way what was begun is kept."""
+        self.policy.set_training_mode(False)
+        buffer.reset()
+        if self.use_sde:
+            self.policy.reset_noise(envs.num_envs)
+        callback.on_rollout_start()
+        for i in self._pending.keys() - envs.under_way:  # somebody else has used the environments since
+            self._cut(i, self._pending.pop(i))
+        ready: Sequence[int] = [i for i in range(envs.num_envs) if i not in envs.under_way]
+        faults = 0
+        while True:
+            self._act(envs, ready, use_masking)
+            if len(self._complete) >= envs.num_envs:
+                break
+            came = envs.recv()
+            for i, (reward, done, info) in came.items():
+                faults += self._came(envs, i, reward, done, info)
+            if faults > self.n_steps * envs.num_envs:
+                raise InfrastructureError(f"of the steps of one rollout {faults} have no valid reward; the last of them says: {info}")
+            while len(self._untold) >= envs.num_envs:
+                if not self._tell(envs, callback, buffer):
+                    return False
+            ready = list(came)
+        self._fill(buffer, [self._complete.popleft() for _ in range(envs.num_envs)])
+        self._version += 1
+        callback.on_rollout_end()
+        return True
+
+    def _act(self, envs: AgentVecEnv, env_ids: Sequence[int], use_masking: bool) -> None:
+        """Gives these environments an action each, all in one pass through the policy; those that were given up get none."""
+        states = envs.pool.states
+        env_ids = [i for i in env_ids if states[i] != "retired"]
+        if not env_ids:
+            return
+        observations: Any = envs.newest(env_ids)
+        masks = np.stack(envs.env_method("action_masks", indices=env_ids)) if use_masking else None
+        with torch.no_grad():
+            chosen, values, log_probs = self.policy(obs_as_tensor(observations, self.device), **_masked(masks))
+        actions, values, log_probs = chosen.cpu().numpy(), values.cpu().flatten(), log_probs.cpu()
+        notes = [{"logprob": log_prob, "policy_version": self._version} for log_prob in log_probs.tolist()]
+        envs.send(self._within_bounds(actions), env_ids, notes)
+        for place, i in enumerate(env_ids):
+            self._pending[i] = _Step(
+                observation=_nth(observations, place),
+                action=actions[place],
+                value=values[place],
+                log_prob=log_probs[place],
+                mask=None if masks is None else masks[place],
+                version=self._version,
+                first=self._first[i],
+            )
+
+    def _within_bounds(self, actions: NDArray[Any]) -> NDArray[Any]:
+        if not isinstance(self.action_space, gymnasium.spaces.Box):
+            return actions
+        if self.policy.squash_output:
+            return self.policy.unscale_action(actions)
+        clipped: NDArray[Any] = np.clip(actions, self.action_space.low, self.action_space.high)
+        return clipped
+
+    def _came(self, envs: AgentVecEnv, i: int, reward: float, done: bool, info: dict[str, Any]) -> bool:
+        """Takes in what came of an action; whether it has no valid reward, and so is not learned from."""
+        step = self._pending.pop(i)
+        self._untold.append(_Told(i, step.action, reward, done, info))
+        if not _valid(info):
+            self._cut(i, step)
+            return True
+        ahead = info["terminal_observation"] if done and info["TimeLimit.truncated"] else None
+        fragment = self._fragments[i]
+        fragment.append(step._replace(reward=reward, last=done, ahead=ahead))
+        self._first[i] = done
+        if len(fragment) == self.n_steps:
+            if not done:
+                fragment[-1] = fragment[-1]._replace(ahead=_nth(envs.newest([i]), 0))
+            self._complete.append(fragment)
+            self._fragments[i] = []
+        return False
+
+    def _cut(self, i: int, step: _Step) -> None:
+        """Leaves a step out: what came before it ends where it stood, and what comes after it stands by itself."""
+        fragment = self._fragments[i]
+        if fragment and not fragment[-1].last:
+            fragment[-1] = fragment[-1]._replace(last=True, ahead=step.observation)
+        self._first[i] = True
+
+    def _tell(self, envs: AgentVecEnv, callback: BaseCallback, buffer: RolloutBuffer) -> bool:
+        """Tells callbacks of as many steps as a vector environment makes at once; False if one says stop."""
+        told, self._untold = self._untold[: envs.num_envs], self._untold[envs.num_envs :]
+        self.num_timesteps += len(told)
+        seen = {
+            "self": self,
+            "env": envs,
+            "rollout_buffer": buffer,
+            "n_rollout_steps": self.n_steps,
+            "env_ids": [step.env_id for step in told],
+            "actions": np.stack([step.action for step in told]),
+            "rewards": np.array([step.reward for step in told], np.float32),
+            "dones": np.array([step.done for step in told]),
+            "infos": [step.info for step in told],
+        }
+        callback.update_locals(seen)
+        if not callback.on_step():
+            return False
+        valid = [step for step in told if _valid(step.info)]
+        self._update_info_buffer([step.info for step in valid], np.array([step.done for step in valid]))
+        return True
+
+    def _fill(self, buffer: RolloutBuffer, fragments: Sequence[list[_Step]]) -> None:
+        """Makes fragments the buffer's columns, and values what they are cut off from."""
+        rewards = np.array([[step.reward for step in fragment] for fragment in fragments], np.float32)
+        last_values = torch.zeros(len(fragments))
+        cuts = [(n, t, step) for n, fragment in enumerate(fragments) for t, step in enumerate(fragment) if step.ahead is not None]
+        if cuts:
+            observations = batch(self.observation_space, [step.ahead for _, _, step in cuts])
+            with torch.no_grad():
+                values = self.policy.predict_values(obs_as_tensor(observations, self.device)).cpu().flatten()
+            for (n, t, step), value in zip(cuts, values, strict=True):
+                if step.last:
+                    rewards[n, t] += self.gamma * float(value)
+                else:
+                    last_values[n] = value
+        for t, steps in enumerate(zip(*fragments, strict=True)):
+            buffer.add(
+                batch(self.observation_space, [step.observation for step in steps]),
+                np.stack([step.action for step in steps]),
+                rewards[:, t],
+                np.array([step.first for step in steps]),
+                torch.stack([step.value for step in steps]),
+                torch.stack([step.log_prob for step in steps]),
+                **_masked(None if steps[0].mask is None else np.stack([step.mask for step in steps])),
+            )
+        buffer.compute_returns_and_advantage(last_values, np.array([fragment[-1].last for fragment in fragments]))
+        lags = [self._version - step.version for fragment in fragments for step in fragment]
+        self.logger.record("rollout/lag_mean", float(np.mean(lags)))
+        self.logger.record("rollout/lag_max", max(lags))
+
+
+class AsyncPPO(_Asynchronous, PPO):
+    """Stable-Baselines3's PPO, stepping whoever is ready.
+
+    ::
+
+        AsyncPPO("MultiInputPolicy", "agent_gym:AgentBase/ToolTask-v0", n_envs=16, n_steps=128).learn(100_000)
+
+    Callbacks, logging, saving and loading are as always, with these differences:
+
+    - ``on_step`` is called for every ``n_envs`` steps that have come, of whichever environments: ``locals["env_ids"]`` says which.
+    - A step without a valid reward (``info["reward_valid"]`` is False: something of ours broke) is not learned from, and the step before
+      it is bootstrapped with the value of where it led to.
+    - What a callback calls in environments (``training_env.env_method(…)``) waits for those that are under way.
+    - Which steps fall into which rollout depends on how long things take, so two runs with the same seed do not learn the same.
+
+    Args:
+        policy: As of `stable_baselines3.PPO`.
+        env: An environment's id, spec or maker, of which ``n_envs`` are run side by side in threads; or an `AsyncPool` without tasks, or an
+            `AgentVecEnv`, in threads or processes.
+        n_envs: How many, where ``env`` does not say; 8 by default.
+        *args, **keywords: PPO's.
+
+    Raises:
+        ConfigurationError: ``env`` is something else.
+        InfrastructureError: In `learn`: every environment was given up, or as many steps as make a rollout came without a valid reward
+            before it was complete.
+    """
+
+    def collect_rollouts(self, env: Any, callback: BaseCallback, rollout_buffer: RolloutBuffer, n_rollout_steps: int) -> bool:  # noqa: ARG002 - it is self.n_steps
+        """Fills the buffer with the first fragments that are complete."""
+        return self._collect(env, callback, rollout_buffer, use_masking=False)
+
+
+class AsyncMaskablePPO(_Asynchronous, MaskablePPO):
+    """sb3-contrib's MaskablePPO, stepping whoever is ready; for all else see `AsyncPPO`."""
+
+    def collect_rollouts(
+        self,
+        env: Any,
+        callback: BaseCallback,
+        rollout_buffer: RolloutBuffer,
+        n_rollout_steps: int,  # noqa: ARG002 - it is self.n_steps
+        use_masking: bool = True,
+    ) -> bool:
+        """Fills the buffer with the first fragments that are complete."""
+        if use_masking and not is_masking_supported(env):
+            raise ConfigurationError("the environments offer no action_masks(); pass use_masking=False to learn(), or use AsyncPPO")
+        return self._collect(env, callback, rollout_buffer, use_masking)
+
+
+def _vec_env(env: Any, n_envs: int | None = None) -> AgentVecEnv:
+    if isinstance(env, AgentVecEnv | AsyncPool):
+        if n_envs not in (None, env.num_envs):
+            raise ConfigurationError(f"n_envs is {n_envs}, but {env.num_envs} environments were given")
+        return env if isinstance(env, AgentVecEnv) else AgentVecEnv(env)
+    if isinstance(env, str | EnvSpec):
+        return AgentVecEnv(lambda: Monitor(gymnasium.make(env, disable_env_checker=True)), n_envs or _ENVS)
+    if callable(env) and not isinstance(env, gymnasium.Env):
+        return AgentVecEnv(lambda: Monitor(env()), n_envs or _ENVS)
+    raise ConfigurationError(f"an asynchronous learner takes an environment's id or maker, an AsyncPool or an AgentVecEnv, not {env!r}")
+
+
+def _valid(info: dict[str, Any]) -> bool:
+    return bool(info.get("reward_valid", True))
+
+
+def _masked(masks: NDArray[Any] | None) -> dict[str, Any]:
+    return {} if masks is None else {"action_masks": masks}
+
+
+def _nth(observations: Any, n: int) -> Any:
+    return {name: part[n] for name, part in observations.items()} if isinstance(observations, dict) else observations[n]
