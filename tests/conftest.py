@@ -6,6 +6,8 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from agent_gym.browser.chromium import executable
+from agent_gym.envs.miniwob import pages
+from agent_gym.errors import MissingExtra
 from agent_gym.sandbox import available
 
 # A busy machine is slow, and that is no failure; the same examples are tried every time.
@@ -23,6 +25,15 @@ def needs_sandbox() -> None:
 def needs_chromium() -> None:
     """Skips where no browser can be started, naming the remedy; fails instead when AGENT_GYM_REQUIRE lists ``chromium``."""
     _need("chromium", executable.available())
+
+
+@pytest.fixture
+def needs_miniwob(needs_chromium: None) -> None:  # noqa: ARG001
+    """Skips where the pages of MiniWoB++ or a browser are missing; fails instead when AGENT_GYM_REQUIRE lists ``miniwob``."""
+    try:
+        pages.folder()
+    except MissingExtra as error:
+        _need("miniwob", error)
 
 
 def _need(what: str, error: Exception | None) -> None:

@@ -23,7 +23,7 @@ from agent_gym.errors import AgentGymError
 from agent_gym.evaluation.evaluate import evaluate
 from agent_gym.policies import load
 from agent_gym.policies.scripted import CheatPolicy
-from agent_gym.registry import IDS
+from agent_gym.registry import IDS, OUTSIDE
 from agent_gym.trajectories.store import TrajectoryStore
 from agent_gym.world import WorldTaskSet
 
@@ -173,6 +173,7 @@ def admit_all(
     found = [
         family
         for env_id in IDS
+        if env_id not in OUTSIDE
         for split in _SPLITS
         for family in _families(env_id, split, seeds, episodes, _SAME_TASKS.get(env_id, tuple(BOUNDS)), {}, lacking=True)
     ]

@@ -16,7 +16,10 @@ from agent_gym.errors import InfrastructureError
 
 __all__ = ["Outcome", "PageSession"]
 
-_ASKED = "(told => typeof told === 'string' ? {utterance: told, fields: {}} : told)(core.getUtterance())"
+_ASKED = """(told => {
+  if (typeof told !== "string") return told;
+  try { return {utterance: told, fields: Object(JSON.parse(told))}; } catch { return {utterance: told, fields: {}}; }
+})(core.getUtterance())"""
 _TOLD = "({done: WOB_DONE_GLOBAL, raw: WOB_RAW_REWARD_GLOBAL, timed: WOB_REWARD_GLOBAL, reason: `${WOB_REWARD_REASON ?? ''}`})"
 _SOLVED = 1.0
 

@@ -2,7 +2,10 @@
 addEventListener("load", () => {
   core.createDisplay();
   const hidden = document.createElement("style"); // what is told as the goal, and what a score would be told by
-  hidden.textContent = "#query, #query *, #reward-display, #reward-display *, #click-canvas, #sync-task-cover {visibility: hidden !important; pointer-events: none}";
+  hidden.textContent = `#query, #query *, #query-pretty, #query-pretty *, #reward-reason, #reward-display, #reward-display *, #click-canvas, #sync-task-cover {
+    visibility: hidden !important; pointer-events: none;
+  }
+  #query :empty {visibility: visible !important}`; // a colour that is asked for has no words
   document.head.append(hidden);
   const limit = core.EPISODE_MAX_TIME;
   core.EPISODE_MAX_TIME = 2 ** 31 - 1; // steps are what is limited

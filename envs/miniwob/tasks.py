@@ -6,6 +6,7 @@ from typing import overload
 from agent_gym.core import Task, TaskSet
 from agent_gym.envs.miniwob import pages
 from agent_gym.envs.miniwob.catalogue import LEFT_OUT, capabilities_of
+from agent_gym.envs.miniwob.oracles import ORACLES
 from agent_gym.errors import ConfigurationError, unknown
 
 __all__ = ["SPLITS", "STEP_MS", "MiniWoBTaskSet"]
@@ -81,6 +82,7 @@ class MiniWoBTaskSet(TaskSet):
             max_steps=pages.limit_ms(name) // STEP_MS,
             capabilities=capabilities_of(name),
             doors=("web",),
+            oracle_kind="observational" if name in ORACLES else "none",
             spec={"seed": first + int(number), "mode": "test" if split == "test" else "train"},
         )
 

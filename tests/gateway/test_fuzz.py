@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hypothesis_jsonschema import from_schema
 
 from agent_gym.core import STATUSES, ToolCall, ToolSpec
-from agent_gym.registry import IDS
+from agent_gym.registry import IDS, OUTSIDE
 
 _ENVS: dict[str, Any] = {}
 
@@ -24,7 +24,12 @@ def _env(env_id: str) -> Any:
 
 
 def _tools() -> list[Any]:
-    return [pytest.param(env_id, spec, id=f"{env_id.partition('/')[2]}-{spec.name}") for env_id in IDS for spec in _env(env_id).tools]
+    return [
+        pytest.param(env_id, spec, id=f"{env_id.partition('/')[2]}-{spec.name}")
+        for env_id in IDS
+        if env_id not in OUTSIDE
+        for spec in _env(env_id).tools
+    ]
 
 
 def _schema(spec: ToolSpec) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from gymnasium.envs.registration import EnvSpec
 from agent_gym.errors import ResetNeeded
 from agent_gym.factory import make
 from agent_gym.policies import load
-from agent_gym.registry import IDS
+from agent_gym.registry import IDS, OUTSIDE
 from agent_gym.runner import AsyncPool
 from agent_gym.testing import CHECKS, Maker
 from agent_gym.wrappers import AggregateReward, InjectReward, NormalizeReturn, PotentialShaping
@@ -65,7 +65,7 @@ def test_around_an_interface(check: str, interface: str) -> None:
 
 
 @pytest.mark.parametrize("check", CHEAP)
-@pytest.mark.parametrize("env_id", [env_id for env_id in IDS if "Tool" not in env_id])
+@pytest.mark.parametrize("env_id", [env_id for env_id in IDS if "Tool" not in env_id and env_id not in OUTSIDE])
 def test_inside_the_other_domains(env_id: str, check: str) -> None:
     # Returns that were seen before scale those that come, in whatever environment: only a new one does what a new one does.
     CHECKS[check](inside(env_id, "text", INSIDE[:-1] if check == "determinism" else INSIDE))

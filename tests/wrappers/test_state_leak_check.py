@@ -22,7 +22,7 @@ from agent_gym.core import Observation, Session, Task
 from agent_gym.envs.code_task import CodeTask
 from agent_gym.errors import ConfigurationError, StateLeakError
 from agent_gym.factory import make
-from agent_gym.registry import IDS
+from agent_gym.registry import IDS, OUTSIDE
 from agent_gym.runner import AsyncPool
 from agent_gym.testing import CHECKS, Maker, SmallTask
 from agent_gym.testing.leaky import LEAKY, Leaky
@@ -101,7 +101,7 @@ def test_a_run_in_a_pool_is_stopped_too(backend: str) -> None:
 
 
 @pytest.mark.parametrize("interface", ["text", "array"])
-@pytest.mark.parametrize("env_id", IDS)
+@pytest.mark.parametrize("env_id", [env_id for env_id in IDS if env_id not in OUTSIDE])
 def test_our_environments_start_clean(env_id: str, interface: str, request: Any) -> None:
     if "Code" in env_id:
         request.getfixturevalue("needs_sandbox")

@@ -3,6 +3,7 @@ globalThis.drawn ??= (() => {
   const of = (e, name) => Reflect.get(Object.getPrototypeOf(e), name, e);
   const SHAPES = new Set(["circle", "ellipse", "image", "line", "path", "polygon", "polyline", "rect", "text"]);
   const pictures = new Set(["canvas", "img", "svg"]);
+  const NAMED = new Set(["button", "hidden", "image", "reset", "submit"]);
   const MOST = 300, LEAST = 3;
   const COLOURS = {
     "#000000": "black", "#808080": "grey", "#ffffff": "white", "#ff0000": "red", "#00ff00": "lime", "#008000": "green", "#0000ff": "blue",
@@ -43,9 +44,17 @@ globalThis.drawn ??= (() => {
     if (text) return {label: text, drawn: false};
     const ground = colour(style.backgroundColor);
     if (!ground && style.backgroundImage === "none" && !parseFloat(style.borderTopWidth) && !pictures.has(name) && style.cursor === "auto") return null;
-    const called = e.getAttribute("alt") || e.getAttribute("title") || [e.id, ...e.classList].filter(Boolean).join(" ") || name;
-    return {label: `${ground} ${called}`.trim().slice(0, MOST), drawn: true};
+    return {label: `${ground} ${e.getAttribute("alt") || e.getAttribute("title") || called(e, name)}`.trim().slice(0, MOST), drawn: true};
   }
 
-  return {seen, pictures};
+  const called = (e, otherwise) => [e.id, ...e.classList].filter(Boolean).join(" ").slice(0, MOST) || otherwise;
+
+  // What to call something to act upon that has no name; empty if it has one.
+  function unnamed(e, tag) {
+    for (const name of ["aria-label", "aria-labelledby", "title", "placeholder"]) if (e.getAttribute(name)) return "";
+    if (of(e, "labels")?.length || (tag === "input" ? NAMED.has(e.type) : tag !== "select" && tag !== "textarea" && of(e, "textContent").trim())) return "";
+    return called(e, tag === "input" ? e.type : tag);
+  }
+
+  return {seen, unnamed, pictures};
 })();

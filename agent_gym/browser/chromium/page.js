@@ -94,16 +94,24 @@ globalThis.agent ??= (() => {
       if (seen && !boxless && (ACTS.has(tag) || ask(e, "hasAttribute", "tabindex")) && this.lost(e)) [seen, hidden] = [false, true];
       const acts = this.every && ((ACTS.has(tag) && (tag !== "a" || ask(e, "hasAttribute", "href"))) || TELLS.test(ask(e, "getAttribute", "role")));
       const leaf = this.every && !acts && seen && !hidden && !within.acts && !within.hidden ? drawn.seen(e, name) : null;
-      this.out.push("<", tag, frame ? ' _frame=""' : "", acts || ask(e, "hasAttribute", "tabindex") ? this.box(e) : "");
+      const told = leaf ? `${this.box(e)} _leaf=""${leaf.drawn ? ' role="img"' : ""} aria-label="${quoted(leaf.label)}"` : "";
+      const itself = leaf && !ask(e, "hasAttribute", "aria-label") && ask(e, "hasAttribute", "tabindex"); // what the tab order leads to
+      this.out.push("<", tag, frame ? ' _frame=""' : "", itself ? told : "");
+      if (acts) this.out.push(this.box(e), (label => label && ` aria-label="${quoted(label)}"`)(drawn.unnamed(e, tag)));
       if (!frame) for (const {name, value} of of(e, "attributes")) this.attribute(e, name, value, prefix, boxless, hidden);
       const mark = this.out.push(hidden ? ' hidden=""' : "") - 1;
       this.out.push(">");
       this.state(e, tag, index);
-      const inner = {svg: within.svg || name === "svg", hidden: within.hidden || hidden, mute: !seen && !hidden, acts: within.acts || acts};
+      const svg = within.svg || name === "svg";
+      const inner = {svg, hidden: within.hidden || hidden, mute: (!seen && !hidden) || (this.every && svg), acts: within.acts || acts};
       let any = false;
       if (leaf) {
-        this.numbers.push(number);
-        this.out.push('<span _leaf=""', this.box(e), leaf.drawn ? ' role="img"' : "", ' aria-label="', quoted(leaf.label), '">', clean(leaf.label), "</span></", tag, ">");
+        if (itself) this.out.push(clean(leaf.label));
+        else {
+          this.out.push(`<span${told}>`, clean(leaf.label), "</span>");
+          this.numbers.push(number);
+        }
+        this.out.push("</", tag, ">");
         return true;
       }
       for (const [child, name] of this.children(e, tag, frame, prefix)) {
