@@ -20,9 +20,12 @@ from agent_gym.cli.output import (
     parse_settings,
     print_json,
     table,
+    tell_skipped,
 )
 from agent_gym.evaluation import evaluate as run_evaluation
 from agent_gym.evaluation import robustness
+from agent_gym.evaluation.protocols import PROTOCOLS
+from agent_gym.errors import ConfigurationError, unknown
 from agent_gym.policies import load
 
 __all__ = ["evaluate", "summary_rows"]
@@ -42,24 +45,39 @@ def evaluate(
         str | None, typer.Option(help="Measure again on the same tasks, perturbed: wording, interface, state, with commas between.")
     ] = None,
     strength: Annotated[Literal["mild", "strong"], typer.Option(help="How much is perturbed.")] = "mild",
+    protocol: Annotated[
+        str | None, typer.Option(help=f"As others measure: {', '.join(PROTOCOLS)}. --episodes and --tasks then mean those of each family.")
+    ] = None,
     store: StoreOption = Path("runs/store"),
     as_json: JsonOption = False,
 ) -> None:
     """Measure a policy, with intervals, by family and by what the tasks take."""
     keywords = parse_settings(settings, faults=faults, retries=retries)
+    agreed = None if protocol is None else PROTOCOLS.get(protocol)
+    if protocol is not None and agreed is None:
+        raise unknown("protocol", protocol, PROTOCOLS)
+    if agreed is not None:
+        if env_id.rpartition(":")[2] != agreed.env_id:
+            raise ConfigurationError(f"the protocol {protocol!r} is for {agreed.env_id}, not for {env_id}")
+        keywords = {**agreed.keywords, **keywords}
     made = gymnasium.make(env_id, interface="text", disable_env_checker=True, **{"split": split, **keywords})
     try:
+        tell_skipped(made.get_wrapper_attr("tasks").skipped)
         measure: Callable[..., dict[str, Any]] = run_evaluation
         if perturb is not None:
             measure = partial(robustness, kinds=[kind.strip() for kind in perturb.split(",")], strength=strength)
+        wanted: str | list[str] | None = tasks
+        if agreed is not None:
+            families = None if tasks is None else [name.strip() for name in tasks.split(",")]
+            wanted = agreed.task_ids(made.get_wrapper_attr("tasks"), split, families or keywords.get("families"), episodes)
         with bar(f"{policy} on {env_id}") as progress:
             result = measure(
                 load(policy, made, seed=seed),
                 env_id,
-                episodes=episodes,
+                episodes=episodes if agreed is None else None,
                 split=split,
                 seed=seed,
-                tasks=tasks,
+                tasks=wanted,
                 env_kwargs=keywords,
                 store=store,
                 progress=progress,

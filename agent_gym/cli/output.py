@@ -15,6 +15,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from agent_gym.errors import ConfigurationError
+from agent_gym.play.screen import printable
 
 __all__ = [
     "FaultsOption",
@@ -29,12 +30,15 @@ __all__ = [
     "print_json",
     "progress_console",
     "table",
+    "tell_skipped",
 ]
 
 console = Console()
 """For figures."""
 progress_console = Console(stderr=True)
 """For progress and errors."""
+
+_SHOWN_SKIPPED = 10
 
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout and nothing else.")]
 SeedOption = Annotated[int, typer.Option(help="Seed of everything that is drawn.")]
@@ -95,6 +99,14 @@ def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> 
     for row in rows:
         shown.add_row(*(f"{cell:.3f}" if isinstance(cell, float) else str(cell) for cell in row))
     (console if console.is_terminal else Console(width=int(os.environ.get("COLUMNS", "140")))).print(shown)
+
+
+def tell_skipped(skipped: Sequence[str]) -> None:
+    """Says on stderr how many rows of a source were left out, and why the first were."""
+    if skipped:
+        progress_console.print(f"{len(skipped)} rows of the source were skipped:", style="yellow")
+        for why in [*skipped[:_SHOWN_SKIPPED], *(["…"] if len(skipped) > _SHOWN_SKIPPED else [])]:
+            progress_console.print(f"  {printable(why)}", markup=False, highlight=False, soft_wrap=True)
 
 
 @contextmanager

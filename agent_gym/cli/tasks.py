@@ -10,7 +10,7 @@ import orjson
 import typer
 from rich.text import Text
 
-from agent_gym.cli.output import JsonOption, SetOption, StoreOption, bar, console, parse_settings, print_json, table
+from agent_gym.cli.output import JsonOption, SetOption, StoreOption, bar, console, parse_settings, print_json, table, tell_skipped
 from agent_gym.core.canonical import pretty
 from agent_gym.core.task import TaskSet
 from agent_gym.errors import StoreError
@@ -40,7 +40,8 @@ def list_tasks(
     chosen = tasks.select(split, [family] if family else None)
     found = [tasks.get(task_id) for ids in chosen.by_family.values() for task_id in ids[:limit]]
     if as_json:
-        print_json({"tasks": [{"id": t.id, "type": t.type, "difficulty": t.difficulty, "goal": t.goal} for t in found]})
+        listed = [{"id": t.id, "type": t.type, "difficulty": t.difficulty, "goal": t.goal} for t in found]
+        print_json({"tasks": listed, **({"skipped": list(tasks.skipped)} if tasks.skipped else {})})
     else:
         table(f"{env_id}, {split}", ["id", "goal"], [[t.id, t.goal.splitlines()[0][:100]] for t in found])
 
@@ -125,4 +126,5 @@ def _tasks(env_id: str, settings: list[str] | None) -> TaskSet:
     env = gymnasium.make(env_id, interface="text", disable_env_checker=True, **parse_settings(settings))
     tasks: TaskSet = env.get_wrapper_attr("tasks")
     env.close()
+    tell_skipped(tasks.skipped)
     return tasks

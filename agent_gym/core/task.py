@@ -62,6 +62,11 @@ class Task:
 class TaskSet(ABC):
     """The tasks of one environment. Ids are cheap to list; a task is made when it is asked for."""
 
+    @property
+    def skipped(self) -> Sequence[str]:
+        """Why tasks that its source has were left out, one by one; empty where there is no such source."""
+        return ()
+
     @abstractmethod
     def splits(self) -> Sequence[str]:
         """The names of the splits. No task is in two."""

@@ -54,7 +54,8 @@ def parts(source: str) -> tuple[str, dict[str, Path | HubSplit]]:
     A folder with files or folders called ``train``, ``validation`` or ``test`` has these splits; all else is split ``test``.
     """
     if source.startswith(hub.PREFIX):
-        return source.split("/")[1], dict(hub.splits(source))
+        found = hub.splits(source)
+        return source.split("/")[1], dict(found)
     path = Path(source)
     named: dict[str, Path | HubSplit] = {}
     if path.is_dir():

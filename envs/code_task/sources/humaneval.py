@@ -31,7 +31,8 @@ def path() -> Path:
 
 def problem(row: Row, split: str, family: str) -> Problem:
     """A row as a problem."""
-    prompt, entry_point, solution, test = map(row.text, FIELDS[1:])
+    prompt, entry_point = row.text("prompt"), row.name("entry_point")
+    solution, test = row.text("canonical_solution"), row.text("test")
     return Problem(
         id=row.id("task_id"),
         family=family,

@@ -83,8 +83,6 @@ def _packed(row: Row, text: str, name: str) -> str:
                 found.append(str(argument))
             elif instruction.name not in _HARMLESS:
                 raise DatasetError(f"{place}: a pickle that does more than hold a text ({instruction.name})")
-            if len(found) > 1:
-                break
     except (ValueError, IndexError, OverflowError, MemoryError) as error:
         if isinstance(error, DatasetError):
             raise

@@ -10,6 +10,7 @@ __all__ = ["FIELDS", "made", "problem"]
 FIELDS = ("task_id", "files", "instruction", "hidden_tests", "fail_to_pass", "pass_to_pass")
 
 _OPTIONAL = ("limits", "solution", "protected")
+_TOOLS = ("list_files", "read_file", "search", "write_file", "edit_file", "run_python", "run_shell")
 _GOAL = "Change the project in the workspace as is said here. Tests that you cannot see decide. Then finish.\n\n{text}"
 
 
@@ -63,6 +64,7 @@ def made(
             "protected": [*row.texts("protected", ()), *(path for path in tests if path in files)],
             "limits": row.limits(limits),
         },
+        tools=_TOOLS,
         solution=solution,
         oracle_kind="none" if solution is None else "privileged",
         max_steps=30,

@@ -12,7 +12,7 @@ from typing import Any
 
 from agent_gym.errors import DatasetError
 
-__all__ = ["MAX_BYTES", "MAX_DIGITS", "MAX_LINE", "MAX_LINES", "MAX_VALUES", "SUFFIXES", "inflate", "parse", "rows"]
+__all__ = ["MAX_BYTES", "MAX_DIGITS", "MAX_LINE", "MAX_LINES", "MAX_RATIO", "MAX_VALUES", "SUFFIXES", "inflate", "parse", "rows"]
 
 MAX_LINE = 64 << 20
 """Bytes of one line, of a whole ``.json`` list, and of a packed value in it."""
@@ -22,8 +22,10 @@ MAX_LINES = 1_000_000
 """Lines of a file."""
 MAX_VALUES = 8_000_000
 """Brackets and commas of one JSON text."""
-MAX_DIGITS = 75_000
-"""Digits of one integer; about as many as a sandbox's codec carries."""
+MAX_DIGITS = 20_000
+"""Digits of one integer."""
+MAX_RATIO = 50
+"""How many times its own size a gzipped file may have, unpacked, where that is more than `MAX_LINE`."""
 SUFFIXES = (".jsonl", ".json", ".jsonl.gz", ".json.gz")
 """How names of files of problems end."""
 
@@ -65,7 +67,7 @@ def parse(text: bytes | str, where: str) -> Any:
     except RecursionError:
         raise DatasetError(f"{where}: nested too deep") from None
     except ValueError as error:
-        raise DatasetError(f"{where}: not JSON: {error}") from None
+        raise DatasetError(f"{where}: not JSON: {_said(error)}") from None
 
 
 def inflate(packed: bytes, where: str) -> bytes:
@@ -92,7 +94,9 @@ def _opened(path: Path) -> BufferedReader | gzip.GzipFile:
 
 
 def _lines(path: Path) -> Iterator[tuple[str, bytes]]:
-    left = MAX_BYTES
+    packed = path.suffix == ".gz"
+    most = min(MAX_BYTES, max(MAX_LINE, MAX_RATIO * path.stat().st_size)) if packed else MAX_BYTES
+    left = most
     with _opened(path) as file:
         for number in range(1, MAX_LINES + 2):
             line = file.readline(MAX_LINE + 1)
@@ -102,7 +106,7 @@ def _lines(path: Path) -> Iterator[tuple[str, bytes]]:
             if len(line) > MAX_LINE:
                 raise DatasetError(f"{path}:{number}: longer than {MAX_LINE >> 20} MiB")
             if left < 0:
-                raise DatasetError(f"{path}:{number}: the file is larger than {MAX_BYTES >> 20} MiB; split it")
+                raise DatasetError(f"{path}:{number}: the file has more than {most >> 20} MiB{', unpacked' * packed}; split it")
             if number == 1:
                 line = line.removeprefix(b"\xef\xbb\xbf")
             if line.strip():
@@ -137,7 +141,7 @@ def _items(path: Path) -> Iterator[tuple[str, bytes | Mapping[str, Any]]]:
         except RecursionError:
             raise DatasetError(f"{where}: nested too deep") from None
         except ValueError as error:
-            raise DatasetError(f"{where}: not JSON: {error}") from None
+            raise DatasetError(f"{where}: not JSON: {_said(error)}") from None
         yield where, value
         at = _solid(text, at) + 1
         if (mark := text[at - 1 : at]) != ",":
@@ -170,6 +174,10 @@ def _decoded(raw: bytes, where: str) -> str:
         raise DatasetError(f"{where}: not UTF-8: {error.reason} at byte {error.start}") from None
 
 
+def _said(error: ValueError) -> str:
+    return f"{error.msg} at character {error.pos + 1}" if isinstance(error, json.JSONDecodeError) else str(error)
+
+
 def _solid(text: str, at: int) -> int:
     """Where white space ends."""
     found = _WHITE.match(text, at)
@@ -190,11 +198,14 @@ def _integer(digits: str) -> int:
     sign, digits = (-1, digits[1:]) if digits[0] == "-" else (1, digits)
     if len(digits) > MAX_DIGITS:
         raise ValueError(f"an integer of {len(digits)} digits, at most {MAX_DIGITS} are read")
-    value = 0
-    for start in range(0, len(digits), _AT_ONCE):
-        piece = digits[start : start + _AT_ONCE]
-        value = value * 10 ** len(piece) + int(piece)
-    return sign * value
+    return sign * _whole(digits)
+
+
+def _whole(digits: str) -> int:
+    if len(digits) <= _AT_ONCE:
+        return int(digits)
+    half = len(digits) // 2
+    return _whole(digits[:-half]) * 10**half + _whole(digits[-half:])
 
 
 _WHITE = re.compile(r"[ \t\r\n]+")
