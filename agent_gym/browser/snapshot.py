@@ -6,9 +6,10 @@ from typing import Any
 
 __all__ = ["ACTIONS", "SNAPSHOT_SCHEMA", "STATES", "Element", "PageSnapshot"]
 
-ACTIONS = ("click", "fill", "select_option", "check", "upload_file")
+ACTIONS = ("click", "fill", "select_option", "check", "upload_file", "drag_and_drop")
 """What an element may be there for, by the name of the action. ``click`` also for what activates by a click: links, buttons,
-summaries; ``check`` for checkboxes and radio buttons; ``select_option`` for selects; ``fill`` for whatever takes text."""
+summaries; ``check`` for checkboxes and radio buttons; ``select_option`` for selects; ``fill`` for whatever takes text;
+``drag_and_drop`` where a domain knows that something is to be dragged."""
 
 STATES = (
     "busy",

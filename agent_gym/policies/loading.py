@@ -17,6 +17,7 @@ POLICIES = {
     "random": "agent_gym.policies.choosing:RandomPolicy",
     "heuristic": "agent_gym.policies.choosing:HeuristicPolicy",
     "random-action": "agent_gym.policies.scripted:RandomActionPolicy",
+    "random-until-end": "agent_gym.policies.scripted:RandomUntilEndPolicy",
     "noop": "agent_gym.policies.scripted:NoopPolicy",
     "refuse-always": "agent_gym.policies.scripted:RefuseAlwaysPolicy",
     "finish-early": "agent_gym.policies.scripted:FinishEarlyPolicy",

@@ -25,6 +25,7 @@ __all__ = [
     "NoopPolicy",
     "OraclePolicy",
     "RandomActionPolicy",
+    "RandomUntilEndPolicy",
     "RefuseAlwaysPolicy",
     "SpamPolicy",
 ]
@@ -169,6 +170,35 @@ class SpamPolicy(Policy):
         if not offered:
             return ToolCall(tools[0])
         return min(offered, key=lambda c: (memory.calls.get(c.key, 0), memory.tool_calls.get(c.call.name, 0))).call
+
+
+class RandomUntilEndPolicy(SpamPolicy):
+    """Chooses uniformly among the candidates and never closes: what chance is worth where an episode ends by itself.
+
+    Args:
+        env: Its tools are called.
+        seed: Root of its randomness; what it does in an episode depends on this and the episode's id alone.
+    """
+
+    name = "random-until-end"
+
+    def __init__(self, env: gymnasium.Env[Any, Any], seed: int = 0) -> None:
+        super().__init__(env)
+        self._rngs = PerEpisode(lambda episode_id: derive("random-until-end", seed, episode_id))
+
+    def reset(self, episode_ids: Sequence[str]) -> None:
+        """Starts these episodes' randomness anew."""
+        super().reset(episode_ids)
+        self._rngs.forget(episode_ids)
+
+    def act(self, batch: Sequence[tuple[str, Mapping[str, Any]]]) -> list[Decision]:
+        """Draws a call for each."""
+        decisions = []
+        for episode_id, observation in batch:
+            memory = self._memory(episode_id, observation)
+            offered = [candidate.call for spec in memory.toolbox.tools for candidate in memory.candidates(spec.name)[0]]
+            decisions.append(Decision(offered[int(self._rngs[episode_id].integers(len(offered)))]))
+        return decisions
 
 
 class FinishEarlyPolicy(SpamPolicy):

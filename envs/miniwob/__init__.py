@@ -17,8 +17,14 @@ __all__ = ["MiniWoB"]
 
 _AWAY = frozenset({"goto", "go_back", "go_forward", "new_tab", "tab_focus", "tab_close", "upload_file", "send_msg_to_user"})
 """Tools of a browser that lead away from the page, or that no page has a use for."""
-_TYPED = (r'(?<=")[^"]+(?=")', r"(?<![\w.])-?\d+(?:[./:]\d+)*(?![\w])")
-"""What is worth typing: what a goal has in quotes, and its numbers, dates and times."""
+_TYPED = (
+    r'(?<=")[^"]+(?="(?:[^"]*"[^"]*")*[^"]*$)',
+    r"(?<![\w.,$])-?\d+(?:[./:]\d+)*(?![\w,])",
+    r"(?<=from: ).+?(?= to: )|(?<=to: ).+?(?= on )",
+    r"(?<=Search for )\w+|(?<=directed by )\w+",
+    r"(?<= by )\w+(?= and )|(?<= to )\w+(?=\.$)",
+)
+"""What is worth typing: what a goal has in quotes, its numbers, dates and times, places of flights, what is known of movies and mails."""
 _RULES = "The episode ends by itself as soon as the page judges what was done. To finish, refuse or hand over gives the task up."
 
 

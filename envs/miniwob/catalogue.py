@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-__all__ = ["LEFT_OUT", "capabilities_of"]
+__all__ = ["DRAGGED_ONTO", "LEFT_OUT", "capabilities_of"]
 
 _UNNAMED = "the package makes no environment of it"
 LEFT_OUT: Mapping[str, str] = {
@@ -14,6 +14,9 @@ LEFT_OUT: Mapping[str, str] = {
     "simon-says": _UNNAMED,
 }
 """Pages that are not played, and why."""
+
+DRAGGED_ONTO = frozenset({"drag-box", "drag-items", "drag-items-grid", "drag-shapes", "drag-shapes-2", "drag-sort-numbers"})
+"""Pages on which something is to be dragged onto something else: there, what can be seen is on offer for that."""
 
 _CAPABILITIES = {
     "drag": ("drag-", "resize-", "highlight-", "use-slider", "draw-"),

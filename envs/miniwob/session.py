@@ -10,6 +10,7 @@ from agent_gym.browser.chromium import ChromiumPage
 from agent_gym.core import Change, Check, Ending, Observation, Session, Snapshot, Task, ToolCall, ToolResult, ToolSpec, Verdict
 from agent_gym.core.canonical import digest
 from agent_gym.envs.miniwob import pages
+from agent_gym.envs.miniwob.catalogue import DRAGGED_ONTO
 from agent_gym.envs.web_task.session import page_text
 from agent_gym.envs.web_task.tools import DEEDS
 from agent_gym.errors import InfrastructureError
@@ -22,6 +23,8 @@ _ASKED = """(told => {
 })(core.getUtterance())"""
 _TOLD = "({done: WOB_DONE_GLOBAL, raw: WOB_RAW_REWARD_GLOBAL, timed: WOB_REWARD_GLOBAL, reason: `${WOB_REWARD_REASON ?? ''}`})"
 _SOLVED = 1.0
+_SHOWING = frozenset({"generic", "img"})
+"""The roles of what is an element since it shows something."""
 
 
 @dataclass(frozen=True)
@@ -57,6 +60,7 @@ class PageSession(Session):
     def __init__(self, task: Task, tools: Sequence[ToolSpec], worth: Callable[[Outcome], float]) -> None:
         self.tools = tools
         self._worth = worth
+        self._dragged = task.type in DRAGGED_ONTO
         seed = task.spec["seed"]
         app = pages.serving(task.type, seed, task.spec["mode"])
         self._page = ChromiumPage(app, pages.ORIGIN, start=pages.path_of(task.type), seed=seed, every=True)
@@ -73,7 +77,14 @@ class PageSession(Session):
     def observe(self) -> Observation:
         """The page, as text and as the snapshot's JSON values, and the fields of what is asked."""
         snapshot = self._page.snapshot()
-        return Observation(page_text(snapshot), {**snapshot.to_dict(), "fields": self._fields})
+        view = {**snapshot.to_dict(), "fields": self._fields}
+        for element in view["elements"]:
+            actions: tuple[str, ...] = element.get("actions", ())
+            if "fill" in actions or "readonly" in element.get("states", ()):
+                element["actions"] = (*actions, "click")  # to be in it is all that some pages ask, and others answer it
+            elif self._dragged and element["role"] in _SHOWING:
+                element["actions"] = (*actions, "drag_and_drop")
+        return Observation(page_text(snapshot), view)
 
     def call(self, call: ToolCall, deadline: float, key: str = "") -> ToolResult:  # noqa: ARG002 - nothing here is remote
         """Carries out an action on the page; see `Session.call`."""
