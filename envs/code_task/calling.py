@@ -1,10 +1,9 @@
 """Calls in a project, written as Python: ``s = kv.store.Store(); s.set('a', 1); s.get('a')``. They are read, not run."""
 
 import ast
-from collections.abc import Sequence
 from typing import Any
 
-from agent_gym.envs.code_task.graders.drivers.calls import REFERENCE
+from agent_gym.envs.code_task.graders.drivers.calls import REFERENCE, told
 
 __all__ = ["read", "told"]
 
@@ -36,13 +35,3 @@ def read(text: str) -> list[dict[str, Any]]:
             kept.add(step["keep"])
         steps.append(step)
     return steps
-
-
-def told(outcomes: Sequence[tuple[str, Any]]) -> str:
-    """What came of a case's steps, as text; of what was kept nothing."""
-    return "; ".join(f"raises {what}" if kind == "raised" else _text(what) for kind, what in outcomes if kind != "kept")
-
-
-def _text(value: Any) -> str:
-    """As ``repr``, which has the members of sets in an order that differs between processes."""
-    return f"{{{', '.join(sorted(map(repr, value)))}}}" if isinstance(value, set) and value else repr(value)

@@ -6,8 +6,8 @@ from functools import lru_cache
 from importlib.resources import files
 from typing import Any
 
-from agent_gym.envs.code_task.calling import read, told
-from agent_gym.envs.code_task.graders.drivers.calls import run
+from agent_gym.envs.code_task.calling import read
+from agent_gym.envs.code_task.graders.drivers.calls import run, told
 from agent_gym.envs.code_task.graders.repo import as_json
 
 __all__ = ["PROJECTS", "Project", "project"]
@@ -33,14 +33,16 @@ class Project:
         about: What it is, in words.
         files: Its files, by path.
         visible: The cases that the agent is shown: calls as text, and what should come of them.
-        hidden: The cases that decide, as the grader ``repo`` takes them.
+        hidden: The cases that decide, in the same way.
+        judged: The same as the grader ``repo`` takes them.
     """
 
     name: str
     about: str
     files: Mapping[str, str]
     visible: Sequence[tuple[str, str]]
-    hidden: Sequence[Mapping[str, Any]]
+    hidden: Sequence[tuple[str, str]]
+    judged: Sequence[Mapping[str, Any]]
 
 
 @lru_cache(maxsize=16)
@@ -53,18 +55,20 @@ def project(name: str) -> Project:
         name=name,
         about=contents[f"{name}/__init__.py"].strip().strip('"'),
         files=contents,
-        visible=[(text, told(run(read(text), _PACKAGE))) for text in _cases(name, "visible")],
-        hidden=[_judged(f"{name}/{number}", text) for number, text in enumerate(_cases(name, "hidden"), 1)],
+        visible=_cases(name, "visible"),
+        hidden=_cases(name, "hidden"),
+        judged=[_judged(f"{name}/{number}", text) for number, (text, _) in enumerate(_cases(name, "hidden"), 1)],
     )
 
 
-def _cases(name: str, kind: str) -> list[str]:
-    """Calls, one case a line."""
-    return files(_HERE).joinpath("cases", f"{name}.{kind}.txt").read_text(encoding="utf-8").splitlines()
+def _cases(name: str, kind: str) -> list[tuple[str, str]]:
+    """Calls, one case a line, and what comes of them here, where nothing is wrong."""
+    lines = files(_HERE).joinpath("cases", f"{name}.{kind}.txt").read_text(encoding="utf-8").splitlines()
+    return [(line, told(run(read(line), _PACKAGE))) for line in lines]
 
 
 def _judged(case_id: str, text: str) -> dict[str, Any]:
-    """A case with what its calls come to here, where nothing is wrong."""
+    """A case with what its calls come to."""
     steps = read(text)
     for step, (kind, what) in zip(steps, run(steps, _PACKAGE), strict=True):
         if kind != "kept":

@@ -9,7 +9,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-__all__ = ["REFERENCE", "run"]
+__all__ = ["REFERENCE", "run", "told"]
 
 sys.modules.pop("solution", None)  # this program's own name, which the project may have for one of its modules
 
@@ -44,6 +44,16 @@ def run(steps: list[dict[str, Any]], prefix: str = "") -> list[tuple[str, Any]]:
         else:
             outcomes.append(("value", result))
     return outcomes
+
+
+def told(outcomes: list[tuple[str, Any]]) -> str:
+    """What came of a case's steps, as text; of what was kept nothing."""
+    return "; ".join(f"raises {what}" if kind == "raised" else _text(what) for kind, what in outcomes if kind != "kept")
+
+
+def _text(value: Any) -> str:
+    """As ``repr``, which has the members of sets in an order that differs between processes."""
+    return f"{{{', '.join(sorted(map(repr, value)))}}}" if isinstance(value, set) and value else repr(value)
 
 
 def _target(step: dict[str, Any], kept: dict[str, Any], prefix: str) -> Any:
