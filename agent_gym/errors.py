@@ -10,6 +10,7 @@
     ├── MissingExtra (ImportError)        an optional dependency is not installed; names the extra to install
     ├── ResetNeeded (gymnasium's too)     step() before reset() or after the episode's end
     ├── StoreError                        a trajectory store that cannot be read or written
+    ├── PolicyError                       a policy that raised, did not come back, or did not give one decision a pair
     ├── StateLeakError                    an episode did not start clean, or left something in the process
     └── InfrastructureError               ours to mend, never the agent's failure: a run it hits counts as ``infra_error``
         └── SandboxUnavailable            this machine cannot isolate code; names the failing probe and the remedy
@@ -28,6 +29,7 @@ __all__ = [
     "InfrastructureError",
     "InvalidAction",
     "MissingExtra",
+    "PolicyError",
     "ResetNeeded",
     "SandboxUnavailable",
     "StateLeakError",
@@ -92,6 +94,10 @@ class ResetNeeded(AgentGymError, gymnasium.error.ResetNeeded):
 
 class StoreError(AgentGymError):
     """A trajectory store that cannot be read or written."""
+
+
+class PolicyError(AgentGymError):
+    """A policy raised (then it is the cause), did not come back in time, or did not give one decision for each observation."""
 
 
 class StateLeakError(AgentGymError):

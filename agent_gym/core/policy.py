@@ -17,16 +17,18 @@ class Decision:
         logprob: The log-probability of the action under the policy, in nats, where there is one.
         usage: What it cost: ``prompt_tokens``, ``completion_tokens``, ``cost_usd``, as far as known.
         note: Anything JSON that the record should keep.
+        value: The return that the policy expects from the observation on, where it estimates that.
     """
 
     action: Any
     logprob: float | None = None
     usage: Mapping[str, float] | None = None
     note: Any = None
+    value: float | None = None
 
     def notes(self) -> dict[str, Any]:
         """What a recorder keeps besides the action, as JSON values."""
-        pairs = {"logprob": self.logprob, "usage": dict(self.usage) if self.usage else None, "note": self.note}
+        pairs = {"logprob": self.logprob, "usage": dict(self.usage) if self.usage else None, "note": self.note, "value": self.value}
         return {key: value for key, value in pairs.items() if value is not None}
 
 

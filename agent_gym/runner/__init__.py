@@ -7,17 +7,19 @@ from agent_gym.runner.backends import Backend
 from agent_gym.runner.messages import Batch, Row, Usage
 from agent_gym.runner.pool import AsyncPool
 from agent_gym.runner.schedulers import PRESETS, SCHEDULERS, Scheduler
+from agent_gym.runner.server import PolicyServer, ServedStep
 from agent_gym.runner.tasks import TaskQueue
 
 if TYPE_CHECKING:
     from agent_gym.runner.adapters.gymnasium import AgentVectorEnv
     from agent_gym.runner.adapters.sb3 import AgentVecEnv
-    from agent_gym.runner.monitor import PoolStats
+    from agent_gym.runner.monitor import PoolStats, ServerStats
 
 _LATER = {  # Stable-Baselines3 is an extra, and the others need the pool first
     "AgentVectorEnv": "agent_gym.runner.adapters.gymnasium",
     "AgentVecEnv": "agent_gym.runner.adapters.sb3",
     "PoolStats": "agent_gym.runner.monitor",
+    "ServerStats": "agent_gym.runner.monitor",
 }
 
 __all__ = [
@@ -28,9 +30,12 @@ __all__ = [
     "AsyncPool",
     "Backend",
     "Batch",
+    "PolicyServer",
     "PoolStats",
     "Row",
     "Scheduler",
+    "ServedStep",
+    "ServerStats",
     "TaskQueue",
     "Usage",
 ]

@@ -52,6 +52,7 @@ class Episodes:
         outstanding: Resets and steps whose outcome has not arrived.
         arrived: Rows that have not been handed out.
         called: The outcomes of calls, by request.
+        most_running: How many tasks run at once, at most; those that run go on.
     """
 
     def __init__(self, supervisor: Supervisor, queue: TaskQueue | None, meter: Meter, seed: int) -> None:
@@ -61,13 +62,19 @@ class Episodes:
         self._supervisor, self._queue, self._meter, self._seed = supervisor, queue, meter, seed
         self._notes = {"stage": queue.stage} if queue is not None and queue.stage else {}
         self._slots = [_Slot() for _ in range(supervisor.num_envs)]
+        self.most_running = supervisor.num_envs
         self._free = list(range(supervisor.num_envs))  # slots that take a task next
         self._begun = 0
 
     @property
     def awaited(self) -> bool:
         """Whether rows can come without anything being sent."""
-        return self.outstanding > 0 or (self._queue is not None and bool(self._free) and len(self._queue) > 0)
+        return self.outstanding > 0 or (self._queue is not None and bool(self._free) and len(self._queue) > 0 and self._room > 0)
+
+    @property
+    def _room(self) -> int:
+        """How many further tasks may run."""
+        return self.most_running - sum(slot.pending is not None or slot.running for slot in self._slots)
 
     def state(self, env_id: int) -> str:
         """The slot's state; see `AsyncPool.states`."""
@@ -108,7 +115,7 @@ class Episodes:
         if self._queue is None or not self._free or not len(self._queue):
             return
         self._free = [env_id for env_id in self._free if not self._supervisor.retired(env_id)]
-        up = [env_id for env_id in self._free if self._supervisor.ready(env_id)]
+        up = [env_id for env_id in self._free if self._supervisor.ready(env_id)][: max(0, self._room)]
         for env_id, task_id in zip(up, self._queue.take(len(up)), strict=False):
             self._free.remove(env_id)
             self.begin(env_id, {"task_id": task_id}, task_id=task_id)
@@ -131,7 +138,7 @@ class Episodes:
             if outcome.fault and outcome.kind == "reset" and self._again(outcome):
                 continue
             row = self._row(outcome)
-            slot.running, slot.observation = not row.done, row.observation
+            slot.running, slot.observation = not row.done, None if row.done else row.observation
             self._supervisor.counters.episodes += row.done
             self.arrived.append(row)
 

@@ -17,7 +17,7 @@ from agent_gym.runner.supervision import Counters, Outcome
 from agent_gym.runner.tasks import TaskQueue
 from agent_gym.runner.usage import Alert, Growth
 
-__all__ = ["EnvStats", "Meter", "PoolStats", "PoolView"]
+__all__ = ["EnvStats", "Meter", "PoolStats", "PoolView", "ServerStats"]
 
 _THREADS = "threads share one process, so CPU, memory and open files of an environment cannot be told apart"
 
@@ -152,6 +152,59 @@ class PoolStats:
             alerts=meter.alerts(),
             remark=_THREADS if pool.backend_name == "thread" else "",
         )
+
+
+@dataclass(frozen=True, kw_only=True)
+class ServerStats:
+    """How a server runs. ``as_dict`` gives it as JSON values.
+
+    Attributes:
+        steps: Steps that were given out.
+        episodes: Episodes that ended.
+        batches: Batches that were decided on.
+        batch_mean: Mean size of a batch; None before the first.
+        final_values: Values of observations at which an episode was cut short.
+        act_a_s: Seconds of a batch, whatever its size, as fitted.
+        act_b_s: Seconds for each observation in it, as fitted.
+        latency_s: Seconds that the pool takes for a step, its share of the resets included.
+        best_batch: The best size of a batch by these (see `agent_gym.runner.batcher.optimum`), for one device.
+        most_batch: How large a batch may be.
+        window_s: How long a batch waits for more.
+        bound_per_s: Steps a second that nothing can exceed.
+        throughput_per_s: Steps a second, of the pool's window.
+        fraction_of_bound: Throughput ÷ bound; whoever takes the steps and lets environments wait lowers it.
+        queue_bytes: Bytes of what waits and of what is under way.
+        queue_peak_bytes: The most that there were.
+        row_bytes: Mean bytes of a row, recently; None before the first.
+        capacity: For how many episodes the budget has room.
+        paused: How often an environment had to wait for room.
+        paused_s: Seconds that environments have waited for room, all together.
+    """
+
+    steps: int
+    episodes: int
+    batches: int
+    batch_mean: float | None
+    final_values: int
+    act_a_s: float
+    act_b_s: float
+    latency_s: float
+    best_batch: float
+    most_batch: int
+    window_s: float
+    bound_per_s: float | None
+    throughput_per_s: float
+    fraction_of_bound: float | None
+    queue_bytes: int
+    queue_peak_bytes: int
+    row_bytes: float | None
+    capacity: int
+    paused: int
+    paused_s: float
+
+    def as_dict(self) -> dict[str, Any]:
+        """Everything, as JSON values."""
+        return asdict(self)
 
 
 class _Came(NamedTuple):

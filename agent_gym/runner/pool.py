@@ -112,6 +112,7 @@ class AsyncPool:
         self._supervisor = Supervisor(self._backend, factories, deadlines, max_restarts)
         self.counters: Counters = self._supervisor.counters
         self._episodes = Episodes(self._supervisor, self.queue, self.meter, seed)
+        self._woken = False
 
     # What it runs.
 
@@ -244,7 +245,8 @@ class AsyncPool:
             timeout: Seconds to wait at most.
 
         Returns:
-            The rows that are ready, in order of arrival. None at a timeout, and when nothing is outstanding and no task can start.
+            The rows that are ready, in order of arrival. None at a timeout, and when nothing is outstanding and no task can start;
+            those there are when another thread calls `wake`.
 
         Raises:
             InfrastructureError: No environment could be made, or every slot is retired while tasks wait.
@@ -259,15 +261,21 @@ class AsyncPool:
         episodes.assign()
         while True:
             left: float | None = 0.0  # also where enough has arrived: more may have come meanwhile
-            if len(episodes.arrived) < min and episodes.awaited:
+            if len(episodes.arrived) < min and episodes.awaited and not self._woken:
                 left = None if until is None else builtins.max(0.0, until - time.monotonic())
             episodes.take(left)
             episodes.assign()
             if left == 0.0 or len(episodes.arrived) >= min or not episodes.awaited:
                 break
+        self._woken = False
         if self.meter.due():
             self.meter.sample(self._backend.usages)
         return Batch(tuple(episodes.hand_out(max)))
+
+    def wake(self) -> None:
+        """Has the `recv` that waits, or else the next one, return with the rows there are. May be called from any thread."""
+        self._woken = True
+        self._backend.wake()
 
     def call(self, name: str | Callable[..., Any], *args: Any, env_ids: Iterable[int] | None = None, **kwargs: Any) -> list[Any]:
         """Calls a method of environments, or reads an attribute, and waits for all.
@@ -320,6 +328,20 @@ class AsyncPool:
     def outstanding(self) -> int:
         """How many resets and steps have no outcome yet."""
         return self._episodes.outstanding
+
+    @property
+    def awaited(self) -> bool:
+        """Whether rows can come without anything being sent: something is outstanding, or a task can start."""
+        return self._episodes.awaited
+
+    @property
+    def most_running(self) -> int:
+        """How many tasks run at once, at most; to begin with, as many as there are slots. Fewer only keeps others from starting."""
+        return self._episodes.most_running
+
+    @most_running.setter
+    def most_running(self, number: int) -> None:
+        self._episodes.most_running = number
 
     @property
     def arrived(self) -> int:

@@ -288,6 +288,9 @@ class _Silent(Backend):
         answers, self.answers = self.answers, []
         return answers
 
+    def wake(self) -> None:
+        pass
+
     def kill(self, slot: int) -> None:
         self.killed.append(slot)
 

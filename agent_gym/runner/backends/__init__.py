@@ -50,6 +50,10 @@ class Backend(ABC):
         """
 
     @abstractmethod
+    def wake(self) -> None:
+        """Has a `receive` that waits return, or the next one. May be called from any thread, after `close` too."""
+
+    @abstractmethod
     def kill(self, slot: int) -> None:
         """Is rid of the slot's worker, whatever it is doing, and of what it started; it never answers again, or by an ask's id."""
 

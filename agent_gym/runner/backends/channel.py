@@ -75,7 +75,8 @@ class Channel:
             if len(self._incoming) - start - _LENGTH.size < length:
                 break
             start += _LENGTH.size + length
-            messages.append(bytes(self._incoming[start - length : start]))
+            with memoryview(self._incoming) as view:  # a slice would be one copy more
+                messages.append(bytes(view[start - length : start]))
         del self._incoming[:start]
         return messages
 

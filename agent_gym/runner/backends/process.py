@@ -14,6 +14,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections import deque
 from collections.abc import Mapping, Sequence
@@ -60,6 +61,9 @@ class ProcessBackend(Backend):
         self._workers: dict[int, _Worker] = {}
         self._last = 0
         self._selector = selectors.DefaultSelector()
+        self._bell: int | None = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
+        self._bell_lock = threading.Lock()
+        self._selector.register(self._bell, _READ, self._bell)
         self._nursery: subprocess.Popen[bytes] | None = None
         self._control: socket.socket | None = None
         self._orders: deque[tuple[bytes, socket.socket | None]] = deque()  # for the nursery, each with the worker's end of its socket
@@ -103,6 +107,9 @@ class ProcessBackend(Backend):
         events = self._selector.select(timeout_s)
         news = False
         for key, mask in events:
+            if isinstance(key.data, int):
+                os.eventfd_read(key.data)
+                continue
             if key.data is None:
                 news = bool(mask & _READ)  # last, so that an answer comes before its worker's death
                 self._pass_on()
@@ -113,6 +120,12 @@ class ProcessBackend(Backend):
             if mask & _READ:
                 answers += self._read(worker)
         return answers + self._hear() if news else answers
+
+    def wake(self) -> None:
+        """Makes a descriptor readable that the selector watches too."""
+        with self._bell_lock:  # else the number could be another file's by now
+            if self._bell is not None:
+                os.eventfd_write(self._bell, 1)
 
     def kill(self, slot: int) -> None:
         """Has the worker killed, with its session and all that it started."""
@@ -147,6 +160,10 @@ class ProcessBackend(Backend):
         self._workers.clear()
         self._dismiss()
         self._selector.close()
+        with self._bell_lock:
+            if self._bell is not None:
+                os.close(self._bell)
+            self._bell = None
         if self._owned:
             shutil.rmtree(self._workdir, ignore_errors=True)
 

@@ -33,7 +33,7 @@ class ThreadBackend(Backend):
 
     def __init__(self, num_envs: int, workdir: str | Path | None = None) -> None:  # noqa: ARG002 - every backend is made so
         self._threads: dict[int, _Thread] = {}
-        self._answers: queue.SimpleQueue[Answer] = queue.SimpleQueue()
+        self._answers: queue.SimpleQueue[Answer | None] = queue.SimpleQueue()  # None only wakes
 
     def spawn(self, slot: int, ask: Ask) -> None:
         """Starts a thread.
@@ -52,13 +52,17 @@ class ThreadBackend(Backend):
 
     def receive(self, timeout_s: float | None) -> list[Answer]:
         """What the threads have answered."""
-        answers = []
+        answers: list[Answer | None] = []
         try:
             answers.append(self._answers.get(timeout=timeout_s) if timeout_s != 0 else self._answers.get_nowait())
             while True:
                 answers.append(self._answers.get_nowait())
         except queue.Empty:
-            return answers
+            return [answer for answer in answers if answer is not None]
+
+    def wake(self) -> None:
+        """Puts nothing into the queue of answers."""
+        self._answers.put(None)
 
     def kill(self, slot: int) -> None:
         """Leaves the thread to itself, and asks its environment to stop."""
@@ -76,7 +80,7 @@ class ThreadBackend(Backend):
 
 
 class _Thread:
-    def __init__(self, slot: int, ask: Ask, answers: queue.SimpleQueue[Answer]) -> None:
+    def __init__(self, slot: int, ask: Ask, answers: queue.SimpleQueue[Answer | None]) -> None:
         self.asks: queue.SimpleQueue[Ask] = queue.SimpleQueue()
         self.busy = True
         self._worker = Worker(slot, own=_copied)
@@ -96,7 +100,7 @@ class _Thread:
             if env is not None:
                 interrupt(env)
 
-    def _work(self, answers: queue.SimpleQueue[Answer]) -> None:
+    def _work(self, answers: queue.SimpleQueue[Answer | None]) -> None:
         worker = self._worker
         while not worker.closed:
             ask = self.asks.get()
@@ -105,6 +109,7 @@ class _Thread:
             self.busy = False
             if ask is not _CLOSE:
                 answers.put(answer)
+            del answer, ask  # an observation may be large, and it may wait long
 
 
 def _copied(value: Any) -> Any:
