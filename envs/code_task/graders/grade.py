@@ -1,14 +1,14 @@
 """What a grader is given, and what it gives."""
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from agent_gym.sandbox import Limits
 
-__all__ = ["PATIENCE", "Grade", "Work", "patient"]
+__all__ = ["Grade", "Work", "patient"]
 
-PATIENCE = 6.0
-"""Seconds that may elapse for one of CPU time."""
+_PATIENCE = 6.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,5 +42,9 @@ class Grade:
 
 
 def patient(limits: Limits) -> Limits:
-    """The same limits, but for so much elapsed time that a busy machine fails nobody: CPU time decides."""
-    return replace(limits, wall_s=min(3600.0, max(limits.wall_s, PATIENCE * limits.cpu_s)))
+    """The same limits, but for so much elapsed time that a busy machine fails nobody: CPU time decides.
+
+    That is six times the CPU time, and as many times that as there are programs now, on average, that want to run on one core.
+    """
+    crowd = max(1.0, os.getloadavg()[0] / len(os.sched_getaffinity(0)))
+    return replace(limits, wall_s=min(3600.0, max(limits.wall_s, _PATIENCE * crowd * limits.cpu_s)))

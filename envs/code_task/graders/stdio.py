@@ -7,7 +7,7 @@ from typing import Any
 
 from agent_gym.envs.code_task.graders.compare import same_output
 from agent_gym.envs.code_task.graders.functions import SOLUTION_FILE
-from agent_gym.envs.code_task.graders.grade import PATIENCE, Grade, Work
+from agent_gym.envs.code_task.graders.grade import Grade, Work
 from agent_gym.sandbox import ExecResult, Limits, SandboxPool
 
 __all__ = ["stdio"]
@@ -24,6 +24,7 @@ def stdio(work: Work, hidden: Mapping[str, Any], limits: Limits, pool: SandboxPo
     """
     if SOLUTION_FILE not in work.files:
         return Grade(passed=False, detail=f"there is no {SOLUTION_FILE}")
+    patience = limits.wall_s / limits.cpu_s
     until = time.monotonic() + limits.wall_s
     for number, (given, expected) in enumerate(hidden["cases"], 1):
         until += _START_S
@@ -34,7 +35,7 @@ def stdio(work: Work, hidden: Mapping[str, Any], limits: Limits, pool: SandboxPo
             done = sandbox.run_python(work.files[SOLUTION_FILE], stdin=given.encode())
         if why := _wrong(done, expected):
             return Grade(passed=False, detail=f"case {number} of {len(hidden['cases'])}: {why}")
-        until += PATIENCE * done.cpu_s
+        until += patience * done.cpu_s
     return Grade(passed=True)
 
 

@@ -118,7 +118,7 @@ def test_time_on_the_clock_fails_nobody_but_who_waits() -> None:
     assert graded("apps.jsonl", "apps/test/1", f"{slow}def digits(n): return sorted(map(int, str(n)))", cpu_s=1, wall_s=0.1).passed
     assert graded("mbpp.jsonl", "mbpp/1", f"{slow}{row('mbpp.jsonl')['code']}", cpu_s=1, wall_s=0.1).passed
     began = time.monotonic()
-    idle = graded("apps.jsonl", "apps/test/0", "import time\ntime.sleep(600)", cpu_s=0.2, wall_s=0.1)
+    idle = graded("apps.jsonl", "apps/test/0", "import time\ntime.sleep(600)", cpu_s=0.1, wall_s=0.1)
     assert not idle.passed
     assert time.monotonic() - began < 60
     busy = graded("apps.jsonl", "apps/test/0", "while True: pass", cpu_s=0.5)
