@@ -220,18 +220,15 @@ def _families(
             exempt = sample[0].oracle_kind == "none"
             if exempt and lacking:
                 continue
-            cheats: Iterable[str] = ()
             apart: tuple[str, ...] = ("oracle", CHEATS)
             if isinstance(tasks, WorldTaskSet):
-                world, _, name = family.partition("/")
-                cheats = tasks.kinds[world].families[name].cheats
-                apart += _CHANCE if tasks.kinds[world].gallery else ()
+                apart += _CHANCE if tasks.kinds[family.partition("/")[0]].gallery else ()
             job = functools.partial(_Job, env_id, {**env_kwargs, "split": split}, family)
             jobs = [job(policy, "", tuple(drawn)) for policy in policies if policy not in apart]
             if "oracle" in policies and not exempt:
                 jobs.insert(0, job("oracle", "", tuple(solved)))
             if CHEATS in policies:
-                jobs += [job(CHEATS, cheat, tuple(drawn)) for cheat in cheats]
+                jobs += [job(CHEATS, cheat, tuple(drawn)) for cheat in tasks.cheats(family)]
             difficulty = sum(task.difficulty for task in sample) / len(sample)
             version = env.unwrapped.rich.unwrapped.version  # type: ignore[attr-defined]
             counted = isinstance(tasks, WorldTaskSet) and env_id not in _SAME_TASKS
@@ -306,9 +303,7 @@ _WAYS_SQL = """
 def _policy(job: _Job, env: gymnasium.Env[Any, Any]) -> Policy:
     if job.policy != CHEATS:
         return load(job.policy, env)
-    tasks = env.get_wrapper_attr("tasks")
-    world, _, name = job.family.partition("/")
-    return CheatPolicy(env, tasks.kinds[world].families[name].cheats[job.cheat])
+    return CheatPolicy(env, env.get_wrapper_attr("tasks").cheats(job.family)[job.cheat])
 
 
 def _row(family: _Family, played: Sequence[tuple[str, _Played]]) -> AdmissionRow:

@@ -1,13 +1,13 @@
 """The tasks of worlds: ids, splits, bases, and how a task is made from its id alone."""
 
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from threading import Lock
 from typing import Any
 
-from agent_gym.core import Change, Perturbation, Session, Snapshot, Task, TaskSet, ToolSpec
+from agent_gym.core import Change, Perturbation, Session, Snapshot, Task, TaskSet, ToolCall, ToolSpec
 from agent_gym.core.seeding import derive, derive_seed
 from agent_gym.errors import ConfigurationError, unknown
 from agent_gym.world.counterpart import ASK
@@ -70,6 +70,11 @@ class WorldTaskSet(TaskSet):
         return [
             f"{kind.name}/{name}" for kind in self.kinds.values() for name, family in kind.families.items() if kind.holds(family, split)
         ]
+
+    def cheats(self, family: str) -> Mapping[str, Callable[[Sequence[Mapping[str, Any]]], ToolCall]]:
+        """The family's own."""
+        world, _, name = family.partition("/")
+        return self.kinds[world].families[name].cheats
 
     def ids(self, split: str, family: str) -> Sequence[str]:
         """The ids of a family's tasks in a split.

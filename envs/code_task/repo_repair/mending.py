@@ -87,9 +87,9 @@ def suspects(trials: Trials, texts: Mapping[str, str], tests: Sequence[tuple[str
     runs = trials.lines([text for text, _ in tests])
     failing = [lines for lines, (_, expected) in zip(runs, tests, strict=True) if expected is not None]
     scores: dict[tuple[str, int], float] = {}
-    for line in set().union(*failing):
-        hits = sum(line in lines for lines in failing)
-        scores[line] = hits / math.sqrt(len(failing) * sum(line in lines for lines in runs))
+    for place in set().union(*failing):
+        hits = sum(place in lines for lines in failing)
+        scores[place] = hits / math.sqrt(len(failing) * sum(place in lines for lines in runs))
     found = []
     for path, text in texts.items():
         for edit in python_edits(text):
