@@ -6,7 +6,7 @@ import platform
 from collections.abc import Callable
 from typing import Any
 
-from agent_gym.errors import unknown
+from agent_gym.errors import ConfigurationError, unknown
 
 __all__ = ["BENCHES", "run_bench"]
 
@@ -14,19 +14,22 @@ BENCHES = {name: f"agent_gym.bench.{name}" for name in ("gateway", "runner", "sa
 """Benchmarks by name; each module has ``measure(progress) -> dict`` of metrics."""
 
 
-def run_bench(name: str, progress: Callable[[str], None] = lambda _: None) -> dict[str, Any]:
+def run_bench(name: str, progress: Callable[[str], None] = lambda _: None, against: str | None = None) -> dict[str, Any]:
     """Runs one benchmark.
 
     Args:
         name: One of `BENCHES`.
         progress: Is told what is being measured.
+        against: Another library to measure beside ours, as `agent_gym.bench.against` takes it; only ``web`` has one.
 
     Raises:
-        ConfigurationError: There is none of that name.
+        ConfigurationError: There is none of that name, or it is measured against nobody.
     """
     if name not in BENCHES:
         raise unknown("benchmark", name, BENCHES)
-    metrics = importlib.import_module(BENCHES[name]).measure(progress)
+    if against is not None and name != "web":
+        raise ConfigurationError(f"the benchmark {name!r} is measured against nobody; 'web' is")
+    metrics = importlib.import_module(BENCHES[name]).measure(progress, *(() if against is None else (against,)))
     return {"bench": name, "machine": _machine(), "metrics": metrics}
 
 

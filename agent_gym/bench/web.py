@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import gymnasium
 
+from agent_gym.bench.against import against
 from agent_gym.bench.playing import Episodes, one_core, oracle_episodes, play
 from agent_gym.browser.chromium.executable import available
 
@@ -25,7 +26,7 @@ _ROWS, _STEPS = 1_000, 20
 """Of a large page, five elements each; and between such pages."""
 
 
-def measure(progress: Callable[[str], None]) -> dict[str, float]:
+def measure(progress: Callable[[str], None], other: str | None = None) -> dict[str, float]:
     """Plays the oracle's episodes in the retail world again and again.
 
     Returns:
@@ -33,8 +34,11 @@ def measure(progress: Callable[[str], None]) -> dict[str, float]:
         candidates), both of `step` alone; ``web_inprocess_reset_ms`` of the text interface, with warm caches. Medians of rounds
         over the same episodes. Where there is a browser, medians of ``web_chromium_step_text_ms``,
         ``web_chromium_step_screenshot_ms`` (text and picture), ``web_chromium_reset_ms`` and ``web_chromium_step_5000_elements_ms``
-        (a click that leads from one page of that size to the next), all cores in use.
+        (a click that leads from one page of that size to the next), all cores in use. With ``other`` what
+        `agent_gym.bench.against` gives, and nothing else.
     """
+    if other is not None:
+        return against(other, progress)
     with one_core():
         progress("recording the oracle's episodes")
         episodes = oracle_episodes(_ID, **_RETAIL)

@@ -12,10 +12,14 @@ __all__ = ["bench"]
 
 def bench(
     name: Annotated[str, typer.Argument(help=f"One of: {', '.join(BENCHES)}.")],
+    against: Annotated[
+        str | None,
+        typer.Option(help="For web: browsergym=PATH of a virtual environment that has it. Ours beside it is all that is measured."),
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Measure how fast a part of this package is on this machine."""
-    result = run_bench(name, lambda what: progress_console.print(f"[dim]{what} …[/]"))
+    result = run_bench(name, lambda what: progress_console.print(f"[dim]{what} …[/]"), against)
     if as_json:
         print_json(result)
     else:
