@@ -22,10 +22,10 @@ from agent_gym.cli.output import (
     table,
     tell_skipped,
 )
+from agent_gym.errors import ConfigurationError, unknown
 from agent_gym.evaluation import evaluate as run_evaluation
 from agent_gym.evaluation import robustness
 from agent_gym.evaluation.protocols import PROTOCOLS
-from agent_gym.errors import ConfigurationError, unknown
 from agent_gym.policies import load
 
 __all__ = ["evaluate", "summary_rows"]
