@@ -1,7 +1,9 @@
 """How near the runner comes to what is possible, beside other vector environments and a serial loop, all in one run.
 
 The environment waits, as a tool would; how long is drawn by a seed. No loop over N such environments can make more than
-``N / mean latency`` steps a second (no time in the policy, no queue), with the latencies that this very run has drawn.
+``N / mean latency`` steps a second (no time in the policy, no queue), with the latencies that this very run has drawn. With a policy that
+takes 5 ms for a batch, whatever its size, the bound is `agent_gym.runner.batcher.optimum`'s. Latencies, the policy's time and windows are a
+tenth of what they are meant to stand for: tools of 300 ms, a model of 50 ms, windows up to 200 ms.
 """
 
 import contextlib
@@ -9,20 +11,24 @@ import functools
 import math
 import statistics
 import time
-from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Literal, NamedTuple
 
 import gymnasium
 import numpy as np
 from gymnasium.spaces import Box, Discrete
 from gymnasium.vector import AsyncVectorEnv
 
+from agent_gym.core.policy import Decision, Policy
 from agent_gym.core.seeding import derive
-from agent_gym.runner import AsyncPool
+from agent_gym.runner import AsyncPool, PolicyServer
+from agent_gym.runner.batcher import optimum
 
 __all__ = ["LATENCIES", "Waiting", "measure"]
 
 _MEAN_S = 0.030
+_INFERENCE_S = 0.005
+_WINDOWS_S = (0.0, 0.002, 0.005, 0.010, 0.020)
 _SECONDS = 5.0
 """How long each of them runs."""
 _TRIVIAL_STEPS = 20_000
@@ -68,11 +74,20 @@ class Waiting(gymnasium.Env[Any, Any]):
         return self._shown.copy(), 0.0, False, False, info
 
 
+class _Model(Policy):
+    """Takes its time for a batch, whatever its size."""
+
+    def act(self, batch: Sequence[tuple[str, Mapping[str, Any]]]) -> list[Decision]:
+        time.sleep(_INFERENCE_S)
+        return [Decision(0) for _ in batch]
+
+
 class _Rate(NamedTuple):
-    """Steps a second, and the share of N / mean latency; the latter where it is known what they have drawn."""
+    """Steps a second, the share of the bound with what was drawn, and the mean size of a batch, where there are any."""
 
     steps_per_s: float
     fraction: float = math.nan
+    batch: float = math.nan
 
 
 def measure(progress: Callable[[str], None]) -> dict[str, float]:
@@ -81,9 +96,14 @@ def measure(progress: Callable[[str], None]) -> dict[str, float]:
     Returns:
         For N in 1, 16, 64 and each latency ``fraction_of_bound_n<N>_<latency>`` (thread backend); for N = 64 and lognormal latency
         steps a second of ours, of Gymnasium's AsyncVectorEnv, SB3's SubprocVecEnv and a serial loop (``…_per_s``) and ours ÷ theirs
-        (``vs_async_vector_env_x``, ``vs_subproc_vec_env_x``, ``vs_serial_x``); what a step costs beside the environment's own time
-        with 64 environments that do nothing (``thread_overhead_us``, ``process_overhead_us``), and ``process_overhead_us`` ÷ that of
-        AsyncVectorEnv (medians of rounds taken in turn).
+        (``vs_async_vector_env_x``, ``vs_subproc_vec_env_x``, ``pool_vs_serial_x``); what a step costs beside the environment's own
+        time with 64 environments that do nothing (``thread_overhead_us``, ``process_overhead_us``), and ``process_overhead_us`` ÷ that
+        of AsyncVectorEnv (medians of rounds taken in turn).
+
+        With a policy, served by `PolicyServer`, and lognormal latency: for N = 64 ``fraction_of_bound_n64_inference``, and for each
+        window ``window_<…>ms_steps_per_s`` and ``window_<…>ms_batch``, ``auto`` among them; ``window_auto_over_best``: steps with it ÷
+        the most with any other. For N = 32 ``vs_serial_x``: steps a second ÷ those of one environment after the other, each with the
+        same policy.
     """
     metrics: dict[str, float] = {}
     ours = _Rate(0.0)
@@ -100,6 +120,14 @@ def measure(progress: Callable[[str], None]) -> dict[str, float]:
     subproc = _lock_step(_sb3_subproc, "lognormal", 64)
     progress("a serial loop")
     serial = _serial("lognormal", 64)
+    served = {}
+    for window in (*_WINDOWS_S, "auto"):
+        name = window if window == "auto" else f"{1000 * window:g}ms"
+        progress(f"a policy, window {name}")
+        served[name] = _served(64, window)
+    progress("32 environments and a policy, beside one after the other")
+    alone, together = _serial("lognormal", 32, _Model()), _served(32, 0.0)
+    best = max(rate.steps_per_s for name, rate in served.items() if name != "auto")
     progress("overhead")
     thread, process, theirs = (statistics.median(column) for column in zip(*(_overheads() for _ in range(_ROUNDS)), strict=True))
     return {
@@ -110,7 +138,12 @@ def measure(progress: Callable[[str], None]) -> dict[str, float]:
         "serial_steps_per_s": serial,
         "vs_async_vector_env_x": ours.steps_per_s / asynchronous,
         "vs_subproc_vec_env_x": ours.steps_per_s / subproc,
-        "vs_serial_x": ours.steps_per_s / serial,
+        "pool_vs_serial_x": ours.steps_per_s / serial,
+        "fraction_of_bound_n64_inference": served["0ms"].fraction,
+        "vs_serial_x": together.steps_per_s / alone,
+        "window_auto_over_best": served["auto"].steps_per_s / best,
+        **{f"window_{name}_steps_per_s": rate.steps_per_s for name, rate in served.items()},
+        **{f"window_{name}_batch": rate.batch for name, rate in served.items()},
         "thread_overhead_us": thread,
         "process_overhead_us": process,
         "process_overhead_vs_async_vector_env_x": process / theirs,
@@ -145,6 +178,24 @@ def _pool(latency: str, n: int) -> _Rate:
     return _Rate(rate, rate / (n / (drawn / steps)))
 
 
+def _served(n: int, window: float | Literal["auto"]) -> _Rate:
+    """A policy acts for all of them."""
+    steps, drawn = 0, 0.0
+    with AsyncPool(_makers("lognormal", n), n) as pool, PolicyServer(pool, _Model(), window=window) as server:
+        before = server.run(steps=10 * n)  # so that what is measured is fitted
+        started = time.perf_counter()
+        for step in server.steps():
+            steps += 1
+            drawn += step.after.info["drawn_s"]
+            if time.perf_counter() - started >= _SECONDS:
+                break
+        rate = steps / (time.perf_counter() - started)
+        stats = server.stats()
+    return _Rate(
+        rate, rate / optimum(n, drawn / steps, _INFERENCE_S, 0.0).per_s, (stats.steps - before.steps) / (stats.batches - before.batches)
+    )
+
+
 def _lock_step(make: Callable[[str, int], tuple[Callable[[], Any], Callable[[], None]]], latency: str, n: int) -> float:
     step, close = make(latency, n)
     steps, started = 0, time.perf_counter()
@@ -172,11 +223,14 @@ def _sb3_subproc(latency: str, n: int) -> tuple[Callable[[], Any], Callable[[], 
     return lambda: envs.step(actions), envs.close
 
 
-def _serial(latency: str, n: int) -> float:
+def _serial(latency: str, n: int, policy: Policy | None = None) -> float:
     envs = [make() for make in _makers(latency, n)]
+    shown = [env.reset()[0] for env in envs]
     steps, started = 0, time.perf_counter()
     while time.perf_counter() - started < _SECONDS:
-        envs[steps % n].step(0)
+        turn = steps % n
+        action = 0 if policy is None else policy.act([(str(turn), shown[turn])])[0].action
+        shown[turn] = envs[turn].step(action)[0]
         steps += 1
     return steps / (time.perf_counter() - started)
 

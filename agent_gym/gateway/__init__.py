@@ -6,19 +6,22 @@ Calls of remote tools also meet what services do: faults on purpose, retries, a 
 from agent_gym.gateway.faults import KINDS, FaultPlan
 from agent_gym.gateway.gateway import WAIT, Boundary, Gateway, Outcome, check_tools, first_fault
 from agent_gym.gateway.permissions import LEVELS, Permissions, issue_token
-from agent_gym.gateway.resilience import Resilience
+from agent_gym.gateway.resilience import Concurrency, ConcurrencyReport, Resilience, concurrency_report
 
 __all__ = [
     "KINDS",
     "LEVELS",
     "WAIT",
     "Boundary",
+    "Concurrency",
+    "ConcurrencyReport",
     "FaultPlan",
     "Gateway",
     "Outcome",
     "Permissions",
     "Resilience",
     "check_tools",
+    "concurrency_report",
     "first_fault",
     "issue_token",
 ]

@@ -1,4 +1,4 @@
-"""Calls of remote tools: memory, breaker, pace, faults, retries, backup; in this order, and all of it in virtual time."""
+"""Calls of remote tools: memory, breaker, pace, faults, concurrency, retries, backup; in this order, and all but one in virtual time."""
 
 import dataclasses
 import math
@@ -12,7 +12,7 @@ from agent_gym.core.seeding import derive
 from agent_gym.core.session import Session
 from agent_gym.core.tool import CallRecord, ToolResult, ToolSpec
 from agent_gym.gateway.faults import Channel, FaultPlan
-from agent_gym.gateway.resilience import Breaker, Pace, Resilience
+from agent_gym.gateway.resilience import Breaker, Concurrency, Pace, Resilience
 
 __all__ = ["Remote", "Tried"]
 
@@ -147,7 +147,7 @@ class Remote:
             session.wait(pause)
             pace.take(session.now())
         waited = session.now() - since
-        made = self._channel.attempt(spec, call, lambda: self._send(spec, call, key), lambda: self._rehearse(spec, call))
+        made = self._channel.attempt(spec, call, lambda: self._in_turn(spec, call, key), lambda: self._rehearse(spec, call))
         result = self._check(spec, made.result)
         breaker.note(result.status in _TRIPS, session.now())
         return CallRecord(
@@ -163,3 +163,20 @@ class Remote:
             fault=made.fault,
             took_effect=made.took_effect,
         )
+
+    def _in_turn(self, spec: ToolSpec, call: ToolCall, key: str) -> tuple[ToolResult, str]:
+        """Carries out a try while not too many calls of the tool are under way in this process."""
+        most = self._resilience.concurrency
+        if most is None:
+            return self._send(spec, call, key)
+        shared = Concurrency.of(type(self._session), spec.name, most)
+        entered = shared.enter(self._resilience.longest_wait_s)
+        if entered is None:
+            return ToolResult(status="rate_limited", content=f"too many calls of {spec.name} are under way"), ""
+        started, status = time.monotonic(), ""
+        try:
+            result, error = self._send(spec, call, key)
+            status = result.status
+        finally:
+            shared.leave(entered, status, time.monotonic() - started)
+        return result, error

@@ -1,11 +1,16 @@
 """What the gateway does about failures of remote tools, so that the agent need not: try again, wait, go round, remember, give up.
 
-All waiting is virtual time. One layer owns retries: with ``retries="agent"`` there are none here, and the agent is told at once.
+All waiting is virtual time, but for that of calls which wait for other environments' calls of the same tool (`Concurrency`).
+One layer owns retries: with ``retries="agent"`` there are none here, and the agent is told at once.
 """
 
 import math
+import os
+import threading
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
+from statistics import median
 from typing import Any
 
 import numpy as np
@@ -14,7 +19,7 @@ from tenacity import RetryCallState, Retrying, retry_if_result, stop_after_attem
 from agent_gym.core.tool import ToolResult, ToolSpec
 from agent_gym.errors import ConfigurationError, unknown
 
-__all__ = ["Breaker", "Pace", "Resilience", "Retry"]
+__all__ = ["Breaker", "Concurrency", "ConcurrencyReport", "Pace", "Resilience", "Retry", "concurrency_report"]
 
 
 @dataclass(frozen=True)
@@ -33,6 +38,9 @@ class Retry:
 _LONGEST_S = 1e6
 _NOT_DONE = frozenset({"unavailable", "rate_limited"})
 _NOT_KNOWN = frozenset({"outcome_unknown", "malformed"})
+_LATE = frozenset({"timeout", "outcome_unknown"})
+_NOTICEABLE_S = 0.05
+_LATEST = 32
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,6 +63,8 @@ class Resilience:
         breaker_reset_s: … for so many virtual seconds; then one try decides.
         calls_per_s: Calls of a tool in a virtual second, on average; None for no limit.
         burst: How many calls may come at once under that limit.
+        concurrency: How many calls of a tool may be under way at once, at most, all environments of this process together; fewer while
+            the tool is rate limited or slow. None for no limit.
         backups: The tool to ask instead, by the tool that is rate limited or out of reach; its answer is ``degraded``.
     """
 
@@ -70,6 +80,7 @@ class Resilience:
     breaker_reset_s: float = 60.0
     calls_per_s: float | None = None
     burst: int = 5
+    concurrency: int | None = 64
     backups: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -79,6 +90,8 @@ class Resilience:
         for name, low in (("retries_per_episode", 0), ("breaker_failures", 1), ("burst", 1)):
             if type(value := getattr(self, name)) is not int or value < low:
                 raise ConfigurationError(f"resilience: {name} must be at least {low}, got {value!r}")
+        if self.concurrency is not None and (type(self.concurrency) is not int or self.concurrency < 1):
+            raise ConfigurationError(f"resilience: concurrency must be at least 1, or null, got {self.concurrency!r}")
         if self.calls_per_s is not None and not (_is_number(self.calls_per_s) and self.calls_per_s > 0):
             raise ConfigurationError(f"resilience: calls_per_s must be above 0, got {self.calls_per_s!r}")
         if not isinstance(self.keys, bool) or not (self.cache is None or isinstance(self.cache, bool)):
@@ -220,6 +233,117 @@ class Pace:
         """Takes the token that there is now."""
         self.pause(now)
         self._tokens -= 1.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class ConcurrencyReport:
+    """How many calls of a tool this process allows at once, and what that came to.
+
+    Attributes:
+        limit: The limit now.
+        most: The highest that it may be.
+        cuts: How often it was halved.
+        waits: Calls that had to wait.
+        waited_s: Seconds of wall clock that they waited, all together.
+    """
+
+    limit: int
+    most: int
+    cuts: int
+    waits: int
+    waited_s: float
+
+
+class Concurrency:
+    """Bounds how many calls of a tool are under way at once: additive increase, multiplicative decrease, as congestion control does it.
+
+    The limit is halved when a call comes back as ``rate_limited`` or late, and when calls slow down: when the median of 32 takes more
+    than three times the least such median so far (which is forgotten slowly) and more than 50 ms. Calls that were begun before a cut
+    bring about no other. It grows by one for every round of calls that needed all of it.
+
+    It waits by the wall clock, since it is about what other environments do at the same time; what a call answers does not depend on it.
+
+    Args:
+        most: The limit to begin with, and the highest.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._most, self._limit = most, float(most)
+        self._under_way = self._cuts = self._waits = 0
+        self._waited_s = 0.0
+        self._took: list[float] = []
+        self._usual = math.inf
+        self._free = threading.Condition()
+
+    @property
+    def report(self) -> ConcurrencyReport:
+        """What it came to so far."""
+        with self._free:
+            return ConcurrencyReport(limit=int(self._limit), most=self._most, cuts=self._cuts, waits=self._waits, waited_s=self._waited_s)
+
+    def enter(self, patience_s: float) -> int | None:
+        """Waits until another call may be made, and counts it as under way.
+
+        Args:
+            patience_s: Seconds to wait at most.
+
+        Returns:
+            What `leave` is to be told of it; None if its turn did not come.
+        """
+        with self._free:
+            if self._under_way >= int(self._limit):
+                self._waits += 1
+                since = time.monotonic()
+                may = self._free.wait_for(lambda: self._under_way < int(self._limit), patience_s)
+                self._waited_s += time.monotonic() - since
+                if not may:
+                    return None
+            self._under_way += 1
+            return self._cuts
+
+    def leave(self, entered: int, status: str, seconds: float) -> None:
+        """Takes in that a call is over.
+
+        Args:
+            entered: What `enter` gave.
+            status: The result's status, or empty if there was none.
+            seconds: How long it took.
+        """
+        with self._free:
+            full = self._under_way >= int(self._limit)
+            self._under_way -= 1
+            if status == "rate_limited" or (status in _LATE and seconds > _NOTICEABLE_S) or self._slow(status, seconds):
+                if entered == self._cuts:
+                    self._cuts += 1
+                    self._limit = max(1.0, self._limit / 2)
+            elif full and status:
+                self._limit = min(float(self._most), self._limit + 1 / self._limit)
+            self._free.notify(2)  # the place that it had, and one that has grown
+
+    def _slow(self, status: str, seconds: float) -> bool:
+        if status in ("ok", "empty"):
+            self._took.append(seconds)
+        if len(self._took) < _LATEST:
+            return False
+        middle = median(self._took)
+        self._took.clear()
+        self._usual = min(self._usual * 1.02, middle)
+        return middle > max(_NOTICEABLE_S, 3 * self._usual)
+
+    @classmethod
+    def of(cls, service: type, tool: str, most: int) -> "Concurrency":
+        """The one of this process for a tool of a kind of Session."""
+        key = (service, tool, most)
+        return _SHARED.get(key) or _SHARED.setdefault(key, cls(most))
+
+
+_SHARED: dict[tuple[type, str, int], Concurrency] = {}
+os.register_at_fork(after_in_child=_SHARED.clear)  # a thread of the parent may have been inside one
+
+
+def concurrency_report() -> dict[str, ConcurrencyReport]:
+    """What the limits of this process on concurrent calls of remote tools came to, by ``module.Session/tool``; of those that were called."""
+    return {f"{service.__module__}.{service.__qualname__}/{tool}": shared.report for (service, tool, _), shared in list(_SHARED.items())}
 
 
 def _is_number(value: object) -> bool:

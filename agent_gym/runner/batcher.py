@@ -193,5 +193,5 @@ class Batcher(Generic[T]):
 
     def due(self, devices: Sequence[int]) -> float:
         """When the window of the oldest thing ends that one of these devices may have; infinity if there is none."""
-        waiting = (queued.since for queued in self._queue if queued.device is None or queued.device in devices)
+        waiting = (queued.since for queued in self._queue if devices and (queued.device is None or queued.device in devices))
         return next(waiting, math.inf) + self.window_s

@@ -94,6 +94,7 @@ def test_who_is_ready_goes_at_once_or_when_the_window_ends_or_the_batch_is_full_
     batcher.add("a", 1.0)
     batcher.add("b", 1.4)
     assert batcher.due([0]) == 1.5
+    assert batcher.due([]) == math.inf
     assert batcher.take(0, 1.49, 1, True) == []
     assert batcher.take(0, 1.5, 1, True) == ["a", "b"]
     batcher.add("c", 2.0)
