@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from agent_gym.core.observation import cut
 from agent_gym.core.tool import ToolResult, ToolSpec
-from agent_gym.envs.code_task.visible import RUNNERS, Case
+from agent_gym.envs.code_task.visible import Case, run_visible
 from agent_gym.sandbox import ExecResult, Limits, Sandbox
 
 __all__ = ["TOOLS", "Bench", "Tool", "shown"]
@@ -56,7 +56,7 @@ class Bench:
         """
         if self.visible is None:
             raise ValueError("if_better: this task shows no tests")
-        return RUNNERS[self.visible["runner"]](self.sandbox.files, self.visible, self.within(deadline))
+        return run_visible(self.sandbox.files, self.visible, self.within(deadline))
 
 
 class Tool(NamedTuple):
