@@ -342,7 +342,7 @@ os.register_at_fork(after_in_child=_SHARED.clear)  # a thread of the parent may 
 
 
 def concurrency_report() -> dict[str, ConcurrencyReport]:
-    """What the limits of this process on concurrent calls of remote tools came to, by ``module.Session/tool``; of those that were called."""
+    """What the limits of this process on concurrent calls of remote tools came to, by ``module.Session/tool``; those called so far."""
     return {f"{service.__module__}.{service.__qualname__}/{tool}": shared.report for (service, tool, _), shared in list(_SHARED.items())}
 
 

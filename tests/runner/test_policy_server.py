@@ -19,7 +19,7 @@ from agent_gym.core.canonical import digest
 from agent_gym.core.policy import Decision
 from agent_gym.errors import ConfigurationError, InfrastructureError, PolicyError
 from agent_gym.policies import load
-from agent_gym.runner import AsyncPool, PolicyServer, ServedStep, ServerStats
+from agent_gym.runner import AsyncPool, Batch, PolicyServer, ServedStep, ServerStats
 from agent_gym.runner.episodes import spread
 from agent_gym.trajectories import TrajectoryStore
 from agent_gym.wrappers import RecordTrajectory
@@ -189,6 +189,26 @@ def test_with_every_slot_retired_it_says_so() -> None:
         pytest.raises(InfrastructureError, match="every slot is retired"),
     ):
         server.run(steps=100)
+
+
+class Counted(AsyncPool):
+    """Counts how often somebody looks."""
+
+    looks = 0
+
+    def recv(self, *args: Any, **keywords: Any) -> Batch:
+        self.looks += 1
+        return super().recv(*args, **keywords)
+
+
+@pytest.mark.parametrize("window", [0.0, 0.002, "auto"])
+def test_a_server_that_waits_sleeps(window: Any) -> None:
+    with Counted(Ending, 6) as pool, PolicyServer(pool, Parity(takes_s=0.02), window=window) as server:
+        stats = server.run(steps=60)
+        rows = stats.steps + stats.episodes + pool.num_envs
+        assert pool.looks <= rows + 3 * (
+            stats.batches + 1
+        )  # for a row, a decision, a window's end, or a decision that was taken in already
 
 
 # What is held.
