@@ -146,7 +146,7 @@ def test_a_path_that_holds_nothing_reads_as_an_error_for_each_line() -> None:
 
 @pytest.mark.usefixtures("needs_sandbox")
 def test_files_are_written_read_listed_and_run() -> None:
-    env = code(split="train")
+    env = code(split="train", families=["functions"])
     env.reset(seed=0)
 
     def call(name: str, **arguments: Any) -> tuple[str, Any]:
@@ -169,7 +169,7 @@ def test_files_are_written_read_listed_and_run() -> None:
 
 @pytest.mark.usefixtures("needs_sandbox")
 def test_a_program_that_hangs_is_a_timeout_and_the_episode_goes_on() -> None:
-    env = code(split="train", limits={"cpu_s": 0.3, "wall_s": 5})
+    env = code(split="train", families=["functions"], limits={"cpu_s": 0.3, "wall_s": 5})
     env.reset(seed=0)
     env.step({"name": "write_file", "arguments": {"path": "loop.py", "content": "print('here', flush=True)\nwhile True: pass"}})
     observation, _, terminated, truncated, info = env.step("run_python('loop.py')")
@@ -180,7 +180,7 @@ def test_a_program_that_hangs_is_a_timeout_and_the_episode_goes_on() -> None:
 
 @pytest.mark.usefixtures("needs_sandbox")
 def test_nothing_is_left_for_the_next_episode() -> None:
-    env = code(split="train").rich.unwrapped
+    env = code(split="train", families=["functions"]).rich.unwrapped
     env.reset(seed=0)
     fresh = env.session.probes()
     env.step({"name": "write_file", "arguments": {"path": "a/b.txt", "content": "x"}})
@@ -193,7 +193,7 @@ def test_nothing_is_left_for_the_next_episode() -> None:
 
 @pytest.mark.usefixtures("needs_sandbox")
 def test_what_is_not_listed_is_counted() -> None:
-    env = code(split="train")
+    env = code(split="train", families=["functions"])
     env.reset(seed=0)
     env.step({"name": "write_file", "arguments": {"path": "many.py", "content": "for i in range(700): open(f'{i:03}', 'w').close()"}})
     view = env.step("run_python('many.py')")[0]
@@ -205,7 +205,7 @@ def test_what_is_not_listed_is_counted() -> None:
 
 @pytest.mark.usefixtures("needs_sandbox")
 def test_the_digest_tells_whether_a_program_was_run() -> None:
-    env = code(split="train").rich.unwrapped
+    env = code(split="train", families=["functions"]).rich.unwrapped
     env.reset(seed=0)
     before = env.session.digest()
     env.step("run_python('solution.py')")
