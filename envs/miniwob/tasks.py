@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import overload
 
-from agent_gym.core import Task, TaskSet
+from agent_gym.core import Perturbation, Task, TaskSet
 from agent_gym.envs.miniwob import pages
 from agent_gym.envs.miniwob.catalogue import LEFT_OUT, capabilities_of
 from agent_gym.envs.miniwob.oracles import ORACLES
@@ -85,6 +85,18 @@ class MiniWoBTaskSet(TaskSet):
             oracle_kind="observational" if name in ORACLES else "none",
             spec={"seed": first + int(number), "mode": "test" if split == "test" else "train"},
         )
+
+    def perturbed(self, task: Task, perturbation: Perturbation) -> Task:
+        """The task as it is: a perturbed interface is no matter of its.
+
+        Raises:
+            ConfigurationError: Wording or state are to be perturbed, and both are the page's own.
+        """
+        if perturbation.wording or perturbation.state:
+            raise ConfigurationError(
+                "the pages of MiniWoB++ are played as they are: only the interface can be perturbed, not wording or state"
+            )
+        return task
 
     def _known(self, name: str) -> None:
         if name in LEFT_OUT:

@@ -1,17 +1,22 @@
 """MiniWoB: the pages run as they are, judged by exactly what they say, and nothing of an episode is left in the next."""
 
 import importlib.util
+import json
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
+import gymnasium
 import pytest
 
-from agent_gym.core import ToolCall
+from agent_gym.bench import run_bench
+from agent_gym.core import ToolCall, parse_action
 from agent_gym.envs.miniwob import MiniWoB, pages
 from agent_gym.envs.miniwob.tasks import SPLITS
 from agent_gym.errors import ConfigurationError, MissingExtra
+from agent_gym.evaluation.protocols import PROTOCOLS
 from agent_gym.testing import CHECKS, Maker
 from tests.envs import miniwob_pages
 
@@ -277,6 +282,71 @@ def test_without_the_package_the_error_names_the_extra(monkeypatch: pytest.Monke
 def test_the_package_itself_is_never_imported(player: Player) -> None:
     player.open("click-test")
     assert not any(name.partition(".")[0] in ("miniwob", "selenium") for name in sys.modules)
+
+
+# --- Perturbations, candidates, measuring ---
+
+
+def test_only_the_interface_of_a_page_can_be_perturbed(player: Player) -> None:
+    options = {"task_id": "miniwob/click-test/train-0"}
+    with pytest.raises(ConfigurationError, match="played as they are"):
+        player.env.reset(seed=0, options={**options, "perturbation": {"wording": True}})
+    observation, _ = player.env.reset(seed=0, options={**options, "perturbation": {"interface": True}})
+    assert observation["data"]["goal"] == "Click the button."
+    seen = [observation]
+    info = player.env.step(player.env.ask(seen))[4]
+    assert info["success"]
+
+
+@pytest.mark.parametrize(
+    ("page", "calls"),
+    [
+        ("enter-text", ["fill(bid='1', value='Agustina')", "click(bid='2')"]),
+        ("login-user", ["fill(bid='2', value='karrie')", "fill(bid='4', value='AU')", "click(bid='5')"]),
+        ("focus-text", ["click(bid='1')"]),
+        ("choose-list", ["select_option(bid='1', options='Helli')", "click(bid='2')"]),
+        ("drag-box", ["drag_and_drop(from_bid='1', to_bid='2')", "click(bid='3')"]),
+    ],
+)
+def test_what_solves_a_page_is_among_the_candidates(page: str, calls: list[str]) -> None:
+    env: Any = gymnasium.make(ID, task=page, disable_env_checker=True).unwrapped
+    env.reset(seed=0, options={"task_id": f"miniwob/{page}/train-0"})
+    for call in calls:
+        *_, info = env.step(env.candidates.index(parse_action(call, env.tools)))
+    assert info["success"]
+    env.close()
+
+
+def agent_gym(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([Path(sys.executable).with_name("agent-gym"), *arguments], capture_output=True, text=True)
+
+
+def test_the_protocol_plays_as_many_episodes_of_every_page(tmp_path: Path) -> None:
+    arguments = ["eval", "random-until-end", "AgentBase/MiniWoB-v0", "--protocol", "miniwob", "--tasks", "click-test,click-test-2"]
+    result = agent_gym(*arguments, "--episodes", "3", "--json", "--store", str(tmp_path))
+    told = json.loads(result.stdout)
+    assert {page: part["episodes"] for page, part in told["by_task_type"].items()} == {"click-test": 3, "click-test-2": 3}
+    assert told["by_task_type"]["click-test"]["success_rate"] == 1.0, "chance that never closes finds the only button"
+    assert told["success_macro"] == pytest.approx((1 + told["by_task_type"]["click-test-2"]["success_rate"]) / 2)
+
+
+def test_a_protocol_that_does_not_exist_is_refused() -> None:
+    result = agent_gym("eval", "oracle", "AgentBase/MiniWoB-v0", "--protocol", "miniwobble")
+    assert result.returncode == 2
+    assert "unknown protocol 'miniwobble'" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("make", "error"),
+    [
+        (lambda: PROTOCOLS["miniwob"].task_ids(MiniWoB().tasks, "test", ["click-test"], 1_001), "fewer than 1001 episodes"),
+        (lambda: run_bench("web", against="selenium=/tmp"), "takes browsergym=PATH"),
+        (lambda: run_bench("tools", against="browsergym=/tmp"), "measured against nobody"),
+    ],
+)
+def test_what_cannot_be_measured_is_refused(make: Callable[[], Any], error: str) -> None:
+    with pytest.raises(ConfigurationError, match=error):
+        make()
 
 
 # --- Conformance ---

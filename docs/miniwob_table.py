@@ -1,0 +1,49 @@
+"""Fills the table of docs/miniwob.md: ``python docs/miniwob_table.py RESULT.json …``.
+
+A result is what ``agent-gym eval … --protocol miniwob --json`` gave. A cell is a policy's success on a page and its 95 % interval; cells
+of pages and policies that no result is about stay as they are.
+"""
+
+import json
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+from agent_gym.envs.miniwob.oracles import ORACLES
+from agent_gym.envs.miniwob.tasks import MiniWoBTaskSet
+
+PAGE = Path(__file__).with_name("miniwob.md")
+BEGIN, END = "<!-- table -->\n", "<!-- end of table -->"
+COLUMNS = ("random-until-end", "random", "heuristic", "oracle")
+
+
+def cell(part: dict[str, Any]) -> str:
+    """A success rate with its interval, and the episodes if they are not 50."""
+    low, high = part["success_ci95"]
+    of = "" if part["episodes"] == 50 else f" of {part['episodes']}"
+    return f"{part['success_rate']:.2f}{of} ({low:.2f}–{high:.2f})"
+
+
+def main(results: list[str]) -> None:
+    """Reads results, and writes the page anew."""
+    text = PAGE.read_text(encoding="utf-8")
+    head, _, rest = text.partition(BEGIN)
+    table, _, tail = rest.partition(END)
+    rows = [re.split(r"\s*\|\s*", line.strip("| \n")) for line in table.splitlines()[2:]]
+    known = {row[0]: dict(zip(("limit", *COLUMNS), row[1:], strict=False)) for row in rows}
+    for result in results:
+        told = json.loads(Path(result).read_text(encoding="utf-8"))
+        for page, part in told["by_task_type"].items():
+            known.setdefault(page, {})[told["policy"]] = cell(part)
+    tasks = MiniWoBTaskSet()
+    lines = [f"| page | steps | {' | '.join(COLUMNS)} |", f"|---|---{'|---' * len(COLUMNS)}|"]
+    for page in tasks.pages:
+        cells = [known.get(page, {}).get(column) or "" for column in COLUMNS]
+        cells[-1] = cells[-1] or ("" if page in ORACLES else "–")
+        lines.append(f"| {page} | {tasks.get(f'miniwob/{page}/test-0').max_steps} | {' | '.join(cells)} |")
+    PAGE.write_text("\n".join([f"{head}{BEGIN}{lines[0]}", *lines[1:], f"{END}{tail}"]), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
