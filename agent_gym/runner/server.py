@@ -19,7 +19,7 @@ from typing import Literal, NamedTuple, Self
 from agent_gym.core.policy import Decision, Policy
 from agent_gym.errors import ConfigurationError, InfrastructureError
 from agent_gym.runner.batcher import Batcher
-from agent_gym.runner.device import Acted, Device
+from agent_gym.runner.device import Acted, Asked, Desk, Device
 from agent_gym.runner.messages import Row
 from agent_gym.runner.monitor import ServerStats
 from agent_gym.runner.pool import AsyncPool
@@ -60,13 +60,12 @@ class _Seat:
     device: int | None
     row: Row
     bytes: int = 0
-    new: bool = True
     decision: Decision | None = None
     version: int = 0
 
 
-class _Asked(NamedTuple):
-    """A row whose observation waits for a policy. If it is an episode's last: with the step that waits for its value, and its bytes."""
+class _About(NamedTuple):
+    """What an observation that waits for a policy is. If it is an episode's last: the step that waits for its value, and its bytes."""
 
     seat: _Seat
     row: Row
@@ -119,12 +118,14 @@ class PolicyServer:
         if pool.queue is not None and "idle" in states:
             raise ConfigurationError(f"env {states.index('idle')} waits for an action in an episode of somebody else's; make a new pool")
         self._pool, self._act_timeout_s = pool, act_timeout_s
-        self._batcher: Batcher[_Asked] = Batcher(len(policies), window, max_batch, pool.num_envs)
+        self._batcher: Batcher[Asked[_About]] = Batcher(len(policies), window, max_batch, pool.num_envs)
+        self._desk = Desk(self._batcher)
         self._pressure = Pressure(int(budget_mib * 2**20))
-        self._results: queue.SimpleQueue[Acted] = queue.SimpleQueue()
-        self._devices = [Device(number, one, self._results, pool.wake) for number, one in enumerate(policies)]
-        self._end = weakref.finalize(self, _dismiss, self._devices)
-        self._at: dict[int, list[_Asked]] = {}  # by device
+        self._results: queue.SimpleQueue[Acted[_About]] = queue.SimpleQueue()
+        self._devices = [Device(number, one, self._desk, self._results, pool.wake) for number, one in enumerate(policies)]
+        self._end = weakref.finalize(self, self._desk.end)
+        self._fresh: list[tuple[Asked[_About], int | None]] = []  # to be put on the desk
+        self._asked = 0  # what waits for a policy, or is there
         self._seats: dict[int, _Seat] = {}
         self._vacant = deque(env_id for env_id, state in enumerate(states) if state not in ("busy", "retired"))
         self._starting = {env_id for env_id, state in enumerate(states) if state == "busy"}
@@ -139,7 +140,8 @@ class PolicyServer:
     def steps(self, steps: int | None = None, episodes: int | None = None) -> Iterator[ServedStep]:
         """Serves, and gives each step as it comes; the steps of an episode in their order.
 
-        What is under way when it stops goes on at the next call: nothing is dropped, so that short episodes are not favoured.
+        What is under way when it stops goes on at the next call: nothing is dropped, so that short episodes are not favoured. Policies
+        act while the steps are taken; once all of them are, none acts until the next call, so that it can be trained meanwhile.
 
         Args:
             steps: How many steps to give.
@@ -195,8 +197,8 @@ class PolicyServer:
         window_s, recent = self._pool.meter.recent()
         throughput = sum(one.stepped for one in recent) / window_s if window_s > 0 else 0.0
         batcher, pressure, counts = self._batcher, self._pressure, self._counts
-        a, b = batcher.times.line
-        best = batcher.best
+        with self._desk.lock:
+            (a, b), best, most_batch, batch_window_s = batcher.times.line, batcher.best, batcher.most, batcher.window_s
         known = counts["batches"] > 0 and 0 < best.per_s < math.inf
         return ServerStats(
             steps=counts["steps"],
@@ -208,8 +210,8 @@ class PolicyServer:
             act_b_s=b,
             latency_s=batcher.latency_s,
             best_batch=best.batch,
-            most_batch=batcher.most,
-            window_s=batcher.window_s,
+            most_batch=most_batch,
+            window_s=batch_window_s,
             bound_per_s=best.per_s if known else None,
             throughput_per_s=throughput,
             fraction_of_bound=throughput / best.per_s if known else None,
@@ -235,11 +237,14 @@ class PolicyServer:
     # Beneath.
 
     def _serve(self, steps: float, episodes: float) -> Iterator[ServedStep]:
+        self._desk.open(True)
         try:
             while True:
                 self._collect(0.0)
                 episodes -= self._ask(episodes)
-                self._dispatch()
+                self._desk.put(self._fresh, more=self._pool.awaited or bool(self._pool.arrived))
+                self._asked += len(self._fresh)
+                self._fresh.clear()
                 while self._given and steps > 0:
                     step, number = self._given.popleft()
                     self._pressure.release(number)
@@ -248,6 +253,7 @@ class PolicyServer:
                     yield step
                     del step
                 if steps <= 0 or self._over(episodes):
+                    self._rest()
                     return
                 self._wait()
         except GeneratorExit:
@@ -255,31 +261,40 @@ class PolicyServer:
         except BaseException:
             self._broken = True
             raise
+        finally:
+            self._desk.open(False)
+
+    def _rest(self) -> None:
+        """Lets policies come to the end of what they are at, and the environments go on."""
+        self._desk.open(False)
+        while busy := dict(self._desk.busy):
+            self._collect(max(0.001, min(busy.values()) + self._act_timeout_s - time.monotonic()))
+        self._ask(0)
 
     def _collect(self, wait_s: float) -> None:
         """Takes in what policies have decided, and waits for the first of it."""
-        while self._at:
+        while self._asked:
             try:
                 acted = self._results.get(timeout=wait_s) if wait_s > 0.0 else self._results.get_nowait()
             except queue.Empty:
                 break
             wait_s = 0.0
-            asked = self._at.pop(acted.device)
-            self._batcher.times.add(len(asked), acted.seconds)
+            self._asked -= len(acted.asked)
             self._counts["batches"] += 1
-            self._counts["decided"] += len(asked)
-            for one, decision in zip(asked, self._devices[acted.device].take(acted), strict=True):
-                if one.final is None:
-                    one.seat.decision, one.seat.version = decision, acted.version
-                    self._decided.append((one.row, decision, acted.version))
+            self._counts["decided"] += len(acted.asked)
+            for asked, decision in zip(acted.asked, self._devices[acted.device].decisions(acted), strict=True):
+                seat, row, final = asked.about
+                if final is None:
+                    seat.decision, seat.version = decision, acted.version
+                    self._decided.append((row, decision, acted.version))
                 else:
                     self._finals -= 1
                     self._counts["final_values"] += 1
-                    step, number = one.final
+                    step, number = final
                     self._given.append((replace(step, value=decision.value), number))
         now = time.monotonic()
-        for number in self._at:
-            if now - self._devices[number].since >= self._act_timeout_s:
+        for number, since in dict(self._desk.busy).items():
+            if now - since >= self._act_timeout_s:
                 raise self._devices[number].late(self._act_timeout_s)
 
     def _ask(self, most: float) -> int:
@@ -312,25 +327,12 @@ class PolicyServer:
             pressure.waiting(waiting, time.monotonic())
         return len(begun)
 
-    def _dispatch(self) -> None:
-        """Gives policies that are free what is ready."""
-        free = [device for device in self._devices if device.number not in self._at]
-        for place, device in enumerate(free):
-            more = bool(self._pool.awaited or self._pool.arrived or self._at)
-            asked = self._batcher.take(device.number, time.monotonic(), len(free) - place, more)
-            if asked:
-                self._at[device.number] = asked
-                new = [one.seat for one in asked if one.seat.new]
-                for seat in new:
-                    seat.new = False
-                device.act([seat.episode_id for seat in new], [(one.seat.episode_id, one.row.observation) for one in asked])
-
     def _wait(self) -> None:
-        """Waits until rows come, a policy has decided, or something is due."""
-        free = [device.number for device in self._devices if device.number not in self._at]
-        due = min([self._devices[number].since + self._act_timeout_s for number in self._at], default=math.inf)
-        due = min(due, self._batcher.due(free))
-        left = None if due == math.inf else max(0.0, due - time.monotonic())
+        """Waits until rows come, a policy has decided, or one is late."""
+        left = None
+        if self._asked:
+            now = time.monotonic()
+            left = max(0.0, min(dict(self._desk.busy).values(), default=now) + self._act_timeout_s - now)
         if self._pool.awaited or self._pool.arrived:
             for row in self._pool.recv(timeout=left):
                 self._take(row)
@@ -359,15 +361,16 @@ class PolicyServer:
             self._seats.pop(env_id, None)
             self._leave(row)
         else:
+            new = seat is None
             if seat is None:
                 seat = self._seats[env_id] = _Seat(str(row.episode), self._place(), row)
             seat.row, seat.bytes, seat.decision = row, number, None
-            self._batcher.add(_Asked(seat, row), time.monotonic(), seat.device)
+            self._fresh.append((Asked(seat.episode_id, row.observation, new, _About(seat, row)), seat.device))
         if step is None:
             self._pressure.release(goes)
         elif seat is not None and step.decision.value is not None and row.truncated and not row.terminated and not row.fault:
             self._finals += 1
-            self._batcher.add(_Asked(seat, row, (step, goes)), time.monotonic(), seat.device)
+            self._fresh.append((Asked(seat.episode_id, row.observation, False, _About(seat, row, (step, goes))), seat.device))
         else:
             self._given.append((step, goes))
 
@@ -391,8 +394,3 @@ class PolicyServer:
         if self._seats or self._starting or self._finals or self._given or self._pool.outstanding or self._pool.arrived:
             return False
         return episodes <= 0 if self._pool.queue is None else not len(self._pool.queue)
-
-
-def _dismiss(devices: Sequence[Device]) -> None:
-    for device in devices:
-        device.close()

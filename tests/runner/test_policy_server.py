@@ -1,5 +1,6 @@
 import json
 import threading
+import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -211,6 +212,16 @@ def test_a_server_that_waits_sleeps(window: Any) -> None:
         )  # for a row, a decision, a window's end, or a decision that was taken in already
 
 
+def test_once_the_steps_are_taken_no_policy_acts_until_more_are_wanted() -> None:
+    policies = [Parity(takes_s=0.005) for _ in range(2)]
+    with AsyncPool(Ending, 6) as pool, PolicyServer(pool, policies) as server:
+        for _ in range(5):
+            assert len(list(server.steps(10))) == 10
+            acted = [len(policy.sizes) for policy in policies]
+            time.sleep(0.03)  # as one that learns from them
+            assert [len(policy.sizes) for policy in policies] == acted
+
+
 # What is held.
 
 
@@ -255,7 +266,7 @@ def test_a_budget_for_nothing_lets_one_at_a_time_through(tasks: list[str] | None
     [
         ("process", "raise", r"policy 'misbehaving' raised in a batch of [123]: ZeroDivisionError: planted in the policy"),
         ("thread", "exit", r"raised in a batch of [123]: SystemExit: 3"),
-        ("process", "hang", r"(?s)did not decide on a batch of [123] within 0.2 s; it is at:.*in _hang\n.*self.released.wait"),
+        ("process", "hang", r"(?s)did not decide within 0.2 s; it is at:.*in _hang\n.*self.released.wait"),
         ("thread", "few", r"gave [012] decisions for a batch of [123]; act\(\) must give one a pair"),
         ("thread", "many", r"gave [234] decisions for a batch of [123]"),
         ("thread", "none", r"act\(\) must give a list of Decisions, got None"),
