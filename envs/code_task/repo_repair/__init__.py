@@ -18,7 +18,7 @@ _GOAL = (
     "The project {name} ({about}) has a fault in one of its files, and some of its tests fail. Mend it, so that everything does what its "
     "descriptions say: run_tests shows some of the tests, and others decide. Then finish."
 )
-_MANY = 150  # edits that fit the lines that failing tests run
+_MANY = 300  # edits that fit the lines that failing tests run
 
 
 class RepoRepair(Collection):
@@ -93,7 +93,7 @@ def _problem(task_id: str, split: str) -> Problem:
         visible={"runner": "project", "cases": [list(case) for case in made.visible]},
         solution={path: made.files[path]},
         oracle_kind="observational",
-        max_steps=30,
+        max_steps=20,
         difficulty=difficulty(failing, suspects),
         capabilities=("read_code", "repair"),
         metadata={"project": name, "file": path},
@@ -102,6 +102,6 @@ def _problem(task_id: str, split: str) -> Problem:
 
 def difficulty(failing: int, suspects: int) -> float:
     """From 0 to 1: half for how few visible tests fail (one of 1, two of 1/2, …), half for how many edits fit the lines that they run, of
-    150 at most.
+    300 at most.
     """
     return round(0.5 / failing + 0.5 * min(suspects / _MANY, 1.0), 2)

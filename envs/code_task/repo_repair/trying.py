@@ -11,7 +11,7 @@ import json
 import os
 import signal
 import sys
-from itertools import zip_longest
+from functools import partial
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -52,12 +52,12 @@ def outcomes(
         sys.meta_path.insert(0, _Memory(changed))
         found: list[str] = []
         for steps, expected in cases:
-            found.append(_bounded(lambda steps=steps: told(run(steps))[:most]) or _TOO_LONG)
+            found.append(_bounded(partial(_told, steps, most)) or _TOO_LONG)
             if found[-1] == _TOO_LONG or (expected is not None and found[-1] != expected[:most]):
                 break
         return found
 
-    return [_apart(lambda edit=edit: tried(edit)) or [] for edit in edits]
+    return [_apart(partial(tried, edit)) or [] for edit in edits]
 
 
 def lines_of(texts: dict[str, str], cases: list[list[dict[str, Any]]]) -> list[list[tuple[str, int]]]:
@@ -77,12 +77,16 @@ def lines_of(texts: dict[str, str], cases: list[list[dict[str, Any]]]) -> list[l
                 return trace
 
             sys.settrace(trace)
-            _bounded(lambda steps=steps: run(steps), 20)
+            _bounded(partial(run, steps), 20)
             sys.settrace(None)
             found.append(sorted(seen))
         return found
 
-    return [[(path, line) for path, line in rows] for rows, _ in zip_longest(_apart(traced) or [], cases, fillvalue=[])]
+    return [[(path, line) for path, line in rows] for rows in _apart(traced) or [[] for _ in cases]]
+
+
+def _told(steps: list[dict[str, Any]], most: int) -> str:
+    return told(run(steps))[:most]
 
 
 class _Memory(importlib.abc.MetaPathFinder, importlib.abc.Loader):

@@ -24,7 +24,6 @@ sys.modules.pop("solution", None)  # this program's own name, which the project 
 sys.path[:] = [folder for folder in sys.path if folder != _WORKSPACE]
 
 import unittest
-import unittest.mock
 
 sys.path.insert(0, _WORKSPACE)
 
@@ -41,11 +40,25 @@ _EQUALITIES = (
     "assertSequenceEqual", "assertCountEqual", "assertMultiLineEqual",
 )  # fmt: skip
 _HONEST = {name: getattr(unittest.TestCase, name) for name in _EQUALITIES}
-_ANY = type(unittest.mock.ANY)
+
+_given: set[int] | None = None
+"""Ids of the values that are compared, while they are seen through: then what the tests made to equal many things equals only these."""
 
 
 class Pretends(BaseException):
     """A value says that it equals what it cannot equal."""
+
+
+class _Any:
+    """The tests' own ``unittest.mock.ANY``: the project may return the real one."""
+
+    def __eq__(self, other: object) -> bool:
+        return _given is None or id(other) in _given
+
+    def __repr__(self) -> str:
+        return "<ANY>"
+
+    __hash__ = None  # type: ignore[assignment]
 
 
 def run(sources: dict[str, str], data: dict[str, bytes], wanted: list[str], numbers: list[int]) -> list[tuple[str, str, str]]:
@@ -110,13 +123,30 @@ class _Memory(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     def exec_module(self, module: types.ModuleType) -> None:
         path, source = self._sources.get(module.__name__, (f"{module.__name__.replace('.', '/')}/__init__.py", ""))
         module.__file__ = str(self._folder / path)
-        module.__dict__["__equal__"] = _equal
-        tree = ast.fix_missing_locations(_Equalities().visit(ast.parse(source)))
+        module.__dict__.update(__equal__=_equal, __any__=_Any())
+        tree = ast.fix_missing_locations(_Equalities("mock" in source).visit(ast.parse(source)))
         exec(compile(tree, module.__file__, "exec", dont_inherit=True), module.__dict__)
+        for value in list(vars(module).values()):
+            if isinstance(value, type) and value.__module__ == module.__name__ and "__eq__" in vars(value):
+                setattr(value, "__eq__", _knowing(vars(value)["__eq__"]))  # noqa: B010 - not as mypy has it
 
 
 class _Equalities(ast.NodeTransformer):
-    """Has ``a == b`` asked in a way that sees through what pretends."""
+    """Has ``a == b`` asked in a way that sees through what pretends, and ``ANY`` be the tests' own."""
+
+    def __init__(self, mocks: bool) -> None:
+        self._mocks = mocks
+
+    def visit_Name(self, node: ast.Name) -> ast.AST:
+        if self._mocks and node.id == "ANY" and isinstance(node.ctx, ast.Load):
+            return ast.copy_location(ast.Name("__any__", ast.Load()), node)
+        return node
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
+        self.generic_visit(node)
+        if self._mocks and node.attr == "ANY" and isinstance(node.ctx, ast.Load):
+            return ast.copy_location(ast.Name("__any__", ast.Load()), node)
+        return node
 
     def visit_Compare(self, node: ast.Compare) -> ast.AST:
         self.generic_visit(node)
@@ -232,15 +262,35 @@ def _equal(first: Any, second: Any) -> Any:
     """What ``first == second`` gives."""
     says = first == second
     if type(says) is bool and says:
-        _see_through(first, second, 1)
+        _see_through(first, second, 1_000_003)  # no number that Python keeps one of
     return says
 
 
+def _knowing(equals: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    return lambda one, other: (_given is None or id(other) in _given) and equals(one, other)
+
+
 def _see_through(first: Any, second: Any, number: int) -> None:
+    global _given
+    _given = set(_ids((first, second), 8))
+    try:
+        _look(first, second, number)
+    finally:
+        _given = None
+
+
+def _ids(value: Any, depth: int) -> Iterator[int]:
+    yield id(value)
+    if type(value) in (list, tuple, dict) and depth:
+        for inner in value.values() if type(value) is dict else value:
+            yield from _ids(inner, depth - 1)
+
+
+def _look(first: Any, second: Any, number: int) -> None:
     for one, other in ((first, second), (second, first)):
         for count, changed in enumerate(_changed(other, number, 8)):
             try:
-                same = type(one) is not _ANY and bool(one == changed)
+                same = bool(one == changed)
             except Exception:  # noqa: BLE001 - it cannot be compared, so it does not pretend
                 same = False
             if same:
@@ -252,9 +302,7 @@ def _see_through(first: Any, second: Any, number: int) -> None:
 def _changed(value: Any, number: int, depth: int) -> Iterator[Any]:
     """Values that differ from this one in one place each."""
     kind = type(value)
-    if kind is bool:
-        yield not value
-    elif kind is int:
+    if kind is int:
         yield value + number
     elif kind is float:
         yield value + number if abs(value) < 1e9 else -1.0
