@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 from agent_gym import browser
 from agent_gym.agent_env import AgentEnv
 from agent_gym.core import Session, Snapshot, Task, ToolCall
+from agent_gym.envs.miniwob import pages
 from agent_gym.envs.miniwob.oracles import ORACLES, next_call
 from agent_gym.envs.miniwob.rewards import reward_of
 from agent_gym.envs.miniwob.session import PageSession
@@ -113,7 +114,7 @@ class MiniWoB(AgentEnv):
 
     def oracle(self, observations: Sequence[Mapping[str, Any]]) -> ToolCall:
         """What a perfect agent would do next, from nothing but the observations since the reset; see `agent_gym.envs.miniwob.oracles`."""
-        name = observations[0]["data"]["view"]["url"].rpartition("/")[2].removesuffix(".html")
+        name = pages.name_of(observations[0]["data"]["view"]["url"])
         if name not in ORACLES:
             raise ConfigurationError(f"the page {name!r} has no oracle; those with one are {', '.join(ORACLES)}")
         return next_call(ORACLES[name], observations)

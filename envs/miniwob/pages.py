@@ -14,7 +14,7 @@ from agent_gym.errors import MissingExtra
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIEnvironment
 
-__all__ = ["ORIGIN", "folder", "limit_ms", "names", "path_of", "serving"]
+__all__ = ["ORIGIN", "folder", "limit_ms", "name_of", "names", "path_of", "serving"]
 
 ORIGIN = "https://miniwob.example"
 """Where the pages stand for the agent."""
@@ -51,6 +51,12 @@ def names() -> tuple[str, ...]:
 def path_of(name: str) -> str:
     """The path of a page within the site."""
     return f"/flight/{name.removeprefix(_FLIGHT)}/wrapper.html" if name.startswith(_FLIGHT) else f"/miniwob/{name}.html"
+
+
+def name_of(path: str) -> str:
+    """The name of the page that stands at a path, or a URL."""
+    *_, above, last = path.split("/")
+    return f"{_FLIGHT}{above}" if last == "wrapper.html" else last.removesuffix(".html")
 
 
 @lru_cache(maxsize=256)

@@ -120,6 +120,16 @@ def test_what_shows_something_has_a_number_and_a_box(player: Player) -> None:
     assert all(0 <= one["box"][0] < 160 and 50 <= one["box"][1] < 210 for one in elements)
 
 
+def test_a_flight_site_in_its_frame_is_filled_in(player: Player) -> None:
+    player.open("flight.Alaska-auto")
+    wanted = player.data["view"]["fields"]
+    assert json.loads(player.data["goal"])["Departure City"] == wanted["Departure City"]
+    assert pages.name_of(player.data["view"]["url"]) == "flight.Alaska-auto"
+    box = next(one["bid"] for one in player.data["view"]["elements"] if one["role"] in ("textbox", "combobox", "searchbox"))
+    assert player.act("fill", bid=box, value=wanted["Departure City"]) == "ok"
+    assert wanted["Departure City"] in player.data["view"]["outline"]
+
+
 # --- Judging ---
 
 

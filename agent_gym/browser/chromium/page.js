@@ -93,7 +93,7 @@ globalThis.agent ??= (() => {
       if (!seen && !ask(e, "checkVisibility")) hidden = getComputedStyle(e).display !== "contents";
       if (seen && !boxless && (ACTS.has(tag) || ask(e, "hasAttribute", "tabindex")) && this.lost(e)) [seen, hidden] = [false, true];
       const acts = this.every && ((ACTS.has(tag) && (tag !== "a" || ask(e, "hasAttribute", "href"))) || TELLS.test(ask(e, "getAttribute", "role")));
-      const leaf = this.every && !acts && seen && !hidden && !within.acts && !within.hidden ? drawn.seen(e, name) : null;
+      const leaf = this.every && !acts && !frame && seen && !hidden && !within.acts && !within.hidden ? drawn.seen(e, name) : null;
       const told = leaf ? `${this.box(e)} _leaf=""${leaf.drawn ? ' role="img"' : ""} aria-label="${quoted(leaf.label)}"` : "";
       const itself = leaf && !ask(e, "hasAttribute", "aria-label") && ask(e, "hasAttribute", "tabindex"); // what the tab order leads to
       this.out.push("<", tag, frame ? ' _frame=""' : "", itself ? told : "");
