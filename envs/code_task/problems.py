@@ -9,6 +9,7 @@ from typing import Any
 from agent_gym.core import ToolCall
 from agent_gym.core.perturbation import Perturbation
 from agent_gym.core.task import Task, TaskSet
+from agent_gym.envs.code_task import visible
 from agent_gym.envs.code_task.cheats import CHEATS, Cheat
 from agent_gym.envs.code_task.data_questions import DataQuestions
 from agent_gym.envs.code_task.problem import Collection
@@ -84,7 +85,8 @@ class ProblemSet(TaskSet):
         return next((call for call in calls if call is not None), None)
 
     def clear_cache(self) -> None:
-        """Makes and reads all anew."""
+        """Makes, reads and runs all anew."""
+        visible.forget()
         for collection in self._collections.values():
             collection.clear_cache()
 

@@ -106,7 +106,7 @@ def _edit_file(bench: Bench, arguments: Mapping[str, Any], deadline: float) -> T
     if (passed := sum(case.passed for case in cases)) <= earlier:
         bench.sandbox.write_file(path, before)
         return ToolResult(status="conflict", content=f"not kept: {passed} of {len(cases)} tests pass with it, {earlier} without")
-    return ToolResult(status="ok", structured={"path": path, **_counts(cases)})
+    return ToolResult(status="ok", structured=_counts(cases))
 
 
 def _run_python(bench: Bench, arguments: Mapping[str, Any], deadline: float) -> ToolResult:
@@ -155,7 +155,7 @@ def _run_tests(bench: Bench, arguments: Mapping[str, Any], deadline: float) -> T
 
 def _counts(cases: list[Case]) -> dict[str, Any]:
     passed = sum(case.passed for case in cases)
-    return {"all_passed": passed == len(cases), "passed": passed, "failed": len(cases) - passed}
+    return {"tests": "all pass" if passed == len(cases) else "some still fail", "passed": passed, "failed": len(cases) - passed}
 
 
 def _limit(done: ExecResult) -> str:

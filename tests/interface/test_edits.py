@@ -123,7 +123,7 @@ def test_what_is_on_offer_follows_the_text() -> None:
     hear("read", {}, "ok", {"path": "notes.txt", "content": TEXT})
     assert offered() == []
     hear("read", {}, "ok", {"path": "a.py", "content": TEXT})
-    expected = [{"where": "a.py", "old": edit.old, "new": edit.new, "careful": True} for edit in python_edits(TEXT)]
+    expected: list[dict[str, Any]] = [{"where": "a.py", "old": edit.old, "new": edit.new, "careful": True} for edit in python_edits(TEXT)]
     assert offered() == expected
     hear("edit", expected[0], "conflict")
     assert offered() == expected

@@ -120,7 +120,7 @@ def _problem(task_id: str) -> Problem:
     )
 
 
-@functools.lru_cache(maxsize=1_024)
+@functools.lru_cache(maxsize=4_096)
 def _edits(text: str) -> tuple[Edit, ...]:
     name, told = examples(text)
     edits = mend(text, name, told, in_the_sandbox)
