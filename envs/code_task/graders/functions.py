@@ -5,7 +5,7 @@ from typing import Any
 
 from agent_gym.envs.code_task.graders.compare import SPECIAL, listed, same
 from agent_gym.envs.code_task.graders.grade import Grade, Work
-from agent_gym.sandbox import CandidateError, CandidateProcess, Limits, SandboxPool, grade_with_check
+from agent_gym.sandbox import CandidateError, CandidateProcess, CodecError, Limits, SandboxPool, grade_with_check
 from agent_gym.sandbox.codec import loads
 
 __all__ = ["SOLUTION_FILE", "calls", "check", "inputs"]
@@ -57,7 +57,7 @@ def inputs(work: Work, hidden: Mapping[str, Any], limits: Limits, pool: SandboxP
     given = [loads(text.encode()) for text in hidden["inputs"]]
     try:
         expected = list(_values(hidden["program"].encode() + more.encode(), name, given, limits, pool))
-    except CandidateError as error:
+    except (CandidateError, CodecError) as error:
         return Grade(passed=False, detail=f"the reference solution gives no value: {error}")
 
     def right(number: int, got: Any) -> bool:
@@ -100,7 +100,7 @@ def _judged(
         for number, got in enumerate(_values(program, name, given, limits, pool), 1):
             if not right(number - 1, got):
                 return Grade(passed=False, detail=f"call {number} of {len(given)} gives another value: {got!r:.300}")
-    except CandidateError as error:
+    except (CandidateError, CodecError) as error:
         return Grade(passed=False, detail=f"call {number + 1} of {len(given)} gives no value: {error}")
     return Grade(passed=True)
 

@@ -52,17 +52,27 @@ def parts(source: str) -> tuple[str, dict[str, Path | HubSplit]]:
     """A source's name, and what there is of it for each split.
 
     A folder with files or folders called ``train``, ``validation`` or ``test`` has these splits; all else is split ``test``.
+
+    Raises:
+        ConfigurationError: It is no source's name.
+        DatasetError: It cannot be read.
+        MissingExtra: It takes a package that is not installed.
     """
+    if not isinstance(source, str) or not source or "\0" in source:
+        raise ConfigurationError(f"source: got {source!r}, expected a path, 'humaneval', or 'hf:org/name'")
     if source.startswith(hub.PREFIX):
         found = hub.splits(source)
         return source.split("/")[1], dict(found)
     path = Path(source)
     named: dict[str, Path | HubSplit] = {}
-    if path.is_dir():
-        children = {
-            child.name.partition(".")[0]: child for child in path.iterdir() if child.is_dir() or child.name.endswith(reading.SUFFIXES)
-        }
-        named.update({split: children[split] for split in _SPLITS if split in children})
+    try:
+        if path.is_dir():
+            children = {
+                child.name.partition(".")[0]: child for child in path.iterdir() if child.is_dir() or child.name.endswith(reading.SUFFIXES)
+            }
+            named.update({split: children[split] for split in _SPLITS if split in children})
+    except OSError as error:
+        raise DatasetError(f"{path}: cannot be read: {error}") from error
     return (path.name or path.resolve().name).partition(".")[0] or "problems", named or {"test": path}
 
 
@@ -83,7 +93,7 @@ class Files(Collection):
         self._load()
 
     def _load(self) -> None:
-        read = {split: _read(source, _changed(source), split, self.family, self._handling) for split, source in self._sources.items()}
+        read = {split: _read(source, _version(source), split, self.family, self._handling) for split, source in self._sources.items()}
         self._problems: dict[str, dict[str, Problem]] = {split: problems for split, (problems, _) in read.items()}
         self.skipped: tuple[str, ...] = tuple(why for _, skipped in read.values() for why in skipped)
         """Why each row that was left out was."""
@@ -128,19 +138,14 @@ def _words(goal: str) -> str:
     return " ".join(goal.casefold().split())
 
 
-def _changed(source: Path | HubSplit) -> int:
-    if isinstance(source, HubSplit):
-        return 0
-    try:
-        return max(path.stat().st_mtime_ns for path in ([source, *source.rglob("*")] if source.is_dir() else [source]))
-    except OSError:
-        return 0
+def _version(source: Path | HubSplit) -> int:
+    return 0 if isinstance(source, HubSplit) else reading.changed(source)
 
 
 @lru_cache(maxsize=16)
 def _read(
     source: Path | HubSplit,
-    changed: int,  # noqa: ARG001 - a changed file is another one
+    version: int,  # noqa: ARG001 - a changed file is another one
     split: str,
     family: str,
     handling: Handling,

@@ -12,7 +12,7 @@ from typing import Any
 
 from agent_gym.errors import DatasetError
 
-__all__ = ["MAX_BYTES", "MAX_DIGITS", "MAX_LINE", "MAX_LINES", "MAX_RATIO", "MAX_VALUES", "SUFFIXES", "inflate", "parse", "rows"]
+__all__ = ["MAX_BYTES", "MAX_DIGITS", "MAX_LINE", "MAX_LINES", "MAX_RATIO", "MAX_VALUES", "SUFFIXES", "changed", "inflate", "parse", "rows"]
 
 MAX_LINE = 64 << 20
 """Bytes of one line, of a whole ``.json`` list, and of a packed value in it."""
@@ -44,16 +44,24 @@ def rows(path: Path) -> Iterator[tuple[str, bytes | Mapping[str, Any]]]:
     try:
         if not path.is_dir():
             yield from _items(path) if path.name.removesuffix(".gz").endswith(".json") else _lines(path)
-        elif (path / "question.txt").is_file():
+        elif _is_problem(path):
             yield str(path), _apps(path)
         else:
-            for child in sorted(path.iterdir()):
-                if child.name.endswith(SUFFIXES) or (child / "question.txt").is_file():
-                    yield from rows(child)
+            for child in _children(path):
+                yield from rows(child)
     except FileNotFoundError:
         raise DatasetError(f"{path}: there is no such file; give the path of a {', '.join(SUFFIXES)} file, or of a folder") from None
     except (OSError, EOFError, zlib.error) as error:
         raise DatasetError(f"{path}: cannot be read: {error}") from error
+
+
+def changed(path: Path) -> int:
+    """When what is read of a path was last changed, in nanoseconds; 0 where it cannot be read."""
+    try:
+        below = [] if not path.is_dir() else [*path.iterdir()] if _is_problem(path) else _children(path)
+        return max([path.stat().st_mtime_ns, *map(changed, below)])
+    except OSError:
+        return 0
 
 
 def parse(text: bytes | str, where: str) -> Any:
@@ -85,6 +93,15 @@ def inflate(packed: bytes, where: str) -> bytes:
         why = f"more than {MAX_LINE >> 20} MiB" if unpacking.unconsumed_tail or len(data) == MAX_LINE else "torn"
         raise DatasetError(f"{where}: cannot be unpacked: {why}")
     return data
+
+
+def _is_problem(path: Path) -> bool:
+    return (path / _APPS[0]).is_file()
+
+
+def _children(folder: Path) -> list[Path]:
+    """What is read of a folder."""
+    return [child for child in sorted(folder.iterdir()) if child.name.endswith(SUFFIXES) or _is_problem(child)]
 
 
 def _opened(path: Path) -> BufferedReader | gzip.GzipFile:
@@ -205,7 +222,7 @@ def _whole(digits: str) -> int:
     if len(digits) <= _AT_ONCE:
         return int(digits)
     half = len(digits) // 2
-    return _whole(digits[:-half]) * 10**half + _whole(digits[-half:])
+    return _whole(digits[:-half]) * int(10**half) + _whole(digits[-half:])
 
 
 _WHITE = re.compile(r"[ \t\r\n]+")

@@ -230,6 +230,32 @@ def test_without_its_package_the_hub_names_the_extra(monkeypatch: pytest.MonkeyP
         ProblemSet("hf:own/other")
 
 
+@pytest.mark.parametrize(
+    ("source", "error", "says"),
+    [
+        ("", ConfigurationError, "source: got ''"),
+        ("a\0b", ConfigurationError, "source: got"),
+        (["a.jsonl"], ConfigurationError, "source: got"),
+        ("x" * 5000, DatasetError, "cannot be read"),
+        ("hf:a//b", ConfigurationError, "expected 'hf:org/name'"),
+        ("/dev/zero", DatasetError, "is no regular file"),
+    ],
+)
+def test_a_source_that_is_none_is_named(source: Any, error: type[Exception], says: str) -> None:
+    with pytest.raises(error, match=says):
+        gym.make(CODE, interface="text", source=source)
+
+
+def test_an_empty_folder_holds_nothing_and_a_changed_file_is_read_anew(tmp_path: Path) -> None:
+    with pytest.raises(DatasetError, match="holds no problem"):
+        ProblemSet(str(tmp_path))
+    for number in (1, 2):
+        write(tmp_path / f"{number}.jsonl", {**row("mbpp.jsonl"), "task_id": number})
+        assert len(problems(tmp_path)) == number
+    (tmp_path / "1.jsonl").unlink()
+    assert [task.id for task in problems(tmp_path)] == ["mbpp/2"]
+
+
 LINES = st.lists(st.sampled_from(["a\n", "b\n", "\n", " c\n", "+d\n", "-e\n", "\\f\n"]), max_size=8)
 
 
