@@ -56,7 +56,7 @@ class Acted(Generic[T]):
 
 
 class Desk(Generic[T]):
-    """Where policies fetch their batches, closed to begin with. Any thread may call any method.
+    """Where policies fetch their batches. Any thread may call any method.
 
     Args:
         batcher: Says what goes when; looked at and changed under ``lock`` only.
@@ -74,20 +74,19 @@ class Desk(Generic[T]):
         self._free, self._open, self._more, self._ended = 0, False, True, False
 
     def put(self, asked: Iterable[tuple[Asked[T], int | None]], more: bool) -> None:
-        """Lets something wait, each for one device or for any, and says whether anything else can come without what waits."""
+        """Lets something wait, or nothing, each for one device or for any; says whether anything else can come without what waits."""
         now = time.monotonic()
         with self._changed:
             for one, device in asked:
                 self.batcher.add(one, now, device)
-            self._more = more
+            self._more, self._open = more, True
             if len(self.batcher):
                 self._changed.notify_all()
 
-    def open(self, whether: bool) -> None:
-        """Opens it; or closes it, then nobody fetches anything."""
-        with self._changed:
-            self._open = whether
-            self._changed.notify_all()
+    def close(self) -> None:
+        """Has nobody fetch anything until `put` is called again."""
+        with self.lock:
+            self._open = False
 
     def end(self) -> None:
         """Has everybody go who wants to fetch something."""

@@ -237,7 +237,6 @@ class PolicyServer:
     # Beneath.
 
     def _serve(self, steps: float, episodes: float) -> Iterator[ServedStep]:
-        self._desk.open(True)
         try:
             while True:
                 self._collect(0.0)
@@ -262,11 +261,11 @@ class PolicyServer:
             self._broken = True
             raise
         finally:
-            self._desk.open(False)
+            self._desk.close()
 
     def _rest(self) -> None:
         """Lets policies come to the end of what they are at, and the environments go on."""
-        self._desk.open(False)
+        self._desk.close()
         while busy := dict(self._desk.busy):
             self._collect(max(0.001, min(busy.values()) + self._act_timeout_s - time.monotonic()))
         self._ask(0)

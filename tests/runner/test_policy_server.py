@@ -1,4 +1,5 @@
 import json
+import re
 import threading
 import time
 from collections import Counter
@@ -222,16 +223,38 @@ def test_once_the_steps_are_taken_no_policy_acts_until_more_are_wanted() -> None
             assert [len(policy.sizes) for policy in policies] == acted
 
 
+def test_steps_can_be_taken_here_and_there() -> None:
+    with AsyncPool(Ending, 3) as pool, PolicyServer(pool, Parity()) as server:
+        first, taken = server.steps(20), []
+        for _ in range(10):
+            taken += [next(first), *server.steps(2)]
+        taken += first
+        list(server.steps(episodes=0))
+    assert len(taken) == 40
+    for episode in by_episode(taken).values():
+        assert [step.after.observation[2] for step in episode] == list(range(1, len(episode) + 1))
+
+
+def test_the_example_of_the_guide_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    guide = (Path(__file__).parents[2] / "docs" / "runner.md").read_text(encoding="utf-8")
+    example, printed = re.findall(r"^```\w+\n(.*?)^```$", guide, re.DOTALL | re.MULTILINE)[:2]
+    exec(example, {})
+    assert capsys.readouterr().out == printed
+
+
 # What is held.
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
-def test_with_a_slow_policy_what_waits_and_what_is_resident_stay_within_the_budget(backend: str) -> None:
+def test_with_a_slow_policy_and_a_slow_learner_what_waits_and_what_is_resident_stay_within_the_budget(backend: str) -> None:
     policy, budget = Watching(), 32
     with AsyncPool(Big, 10, backend=backend) as pool, PolicyServer(pool, policy, budget_mib=budget) as server:
         pool.call("get_wrapper_attr", "action_space")  # all are up
         before = resident()
-        stats = server.run(steps=40)
+        for _ in server.steps(40):
+            time.sleep(0.002)
+            policy.most = max(policy.most, resident())
+        stats = server.stats()
     assert stats.capacity == 2
     assert stats.queue_peak_bytes <= budget * 2**20
     assert policy.most - before <= budget * 2**20
