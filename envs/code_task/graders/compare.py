@@ -67,8 +67,8 @@ class Special(NamedTuple):
 
     Attributes:
         of_mbpp: Whether it is MBPP's; else HumanEval's.
-        right: Whether a value is right, from the arguments, the value, the reference's value and the tolerance. It may raise
-            ``TypeError``, ``ValueError`` or ``OverflowError`` for one that is not.
+        right: Whether a value is right that is not the reference's, from the arguments, the value, the reference's and the tolerance. It
+            may raise ``TypeError``, ``ValueError`` or ``OverflowError`` for one that is not.
         as_truth: Whether only this counts: whether there is a value at all.
     """
 
@@ -81,18 +81,18 @@ def _root(args: Sequence[Any], got: Any, _: Any, atol: float) -> bool:
     return type(got) in (int, float) and abs(sum(c * math.pow(got, power) for power, c in enumerate(args[0]))) <= atol
 
 
-def _pyramid(args: Sequence[Any], got: Any, expected: Any, atol: float) -> bool:
+def _pyramid(args: Sequence[Any], got: Any, _: Any, atol: float) -> bool:
     """With the height to the apex instead of along a face."""
     base, height = args
-    return bool(got == expected) or abs(got - round(base**2 + 2 * base * math.hypot(base / 2, height))) <= atol
+    return bool(abs(got - round(base**2 + 2 * base * math.hypot(base / 2, height))) <= atol)
 
 
-def _digits(args: Sequence[Any], got: Any, expected: Any, _: float) -> bool:
+def _digits(args: Sequence[Any], got: Any, _: Any, __: float) -> bool:
     """With the shorter number filled up with zeros."""
     texts = [str(number) for number in args]
     longest = max(map(len, texts))
     pairs = zip(*(text.zfill(longest) for text in texts), strict=True)
-    return bool(got == expected or got == sum(abs(int(one) - int(other)) for one, other in pairs))
+    return bool(got == sum(abs(int(one) - int(other)) for one, other in pairs))
 
 
 def _as_sets(_: Sequence[Any], got: Any, expected: Any, __: float) -> bool:
@@ -114,10 +114,10 @@ _TRUTHS = ("check_str", "text_match_three", "text_starta_endb")
 SPECIAL: dict[str, Special] = {
     "find_zero": Special(False, _root),
     "are_equivalent": Special(True, lambda _, got, __, ___: type(got) is bool),  # the task is ambiguous: EvalPlus takes anything
-    "sum_div": Special(True, lambda _, got, expected, __: bool(got == expected or got == 0)),
+    "sum_div": Special(True, lambda _, got, __, ___: bool(got == 0)),
     "surface_Area": Special(True, _pyramid),
     "digit_distance_nums": Special(True, _digits),
     **dict.fromkeys(_SETS, Special(True, _as_sets)),
-    **dict.fromkeys(_TRUTHS, Special(True, lambda _, got, expected, __: bool(got == expected), as_truth=True)),
+    **dict.fromkeys(_TRUTHS, Special(True, lambda *_: False, as_truth=True)),
 }
 """EvalPlus's special cases, by the function's name."""

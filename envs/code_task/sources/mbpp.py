@@ -34,7 +34,7 @@ def problem(row: Row, split: str, family: str) -> Problem:
         files={SOLUTION_FILE: ""},
         grader="check",
         hidden={"prelude": "", "test": f"{test}\n\n\ndef check(candidate):\n    pass\n", "entry_point": name},
-        solution={SOLUTION_FILE: code.replace("\r\n", "\n")},
+        solution={SOLUTION_FILE: code},
         difficulty=min(1.0, len(code.splitlines()) / 25),
         metadata=row.rest((*FULL, *SANITIZED, *_OPTIONAL)),
     )

@@ -6,9 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from agent_gym.envs.code_task.graders import GRADERS, Grade, Work
-from agent_gym.envs.code_task.graders.compare import same_output
+from agent_gym.envs.code_task.graders.compare import SPECIAL, listed, same, same_output
 from agent_gym.envs.code_task.graders.functions import SOLUTION_FILE
 from agent_gym.envs.code_task.problems import ProblemSet
 from agent_gym.sandbox import Limits, default_pool
@@ -168,3 +170,29 @@ def test_special_cases_are_for_the_functions_they_are_for(change: Mapping[str, A
 )
 def test_outputs_are_compared_word_by_word_and_numbers_as_numbers(got: str, expected: str, same: bool) -> None:
     assert (same_output(got, expected) == "") is same
+
+
+PLAIN = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.complex_numbers() | st.text(max_size=3) | st.binary(max_size=3),
+    lambda part: st.lists(part, max_size=3) | st.tuples(part, part) | st.dictionaries(st.text(max_size=2), part, max_size=2),
+    max_leaves=6,
+)
+NUMBERS = st.integers() | st.floats() | st.sampled_from([10**400, -(10**400), 1e308, True])
+
+
+@given(one=PLAIN | NUMBERS, other=PLAIN | NUMBERS)
+def test_any_two_values_can_be_compared_and_each_is_itself(one: Any, other: Any) -> None:
+    assert same(one, one, 1e-6, 1e-7)
+    assert same(listed(one), listed(one), 0, 0)
+    assert same(one, other, 0, 0) is same(other, one, 0, 0)
+    for special in SPECIAL.values():
+        try:
+            assert special.right(([1.0, -1.0], 2), one, other, 1e-6) in (True, False)
+        except (TypeError, ValueError, OverflowError):
+            continue
+
+
+@given(one=st.text(alphabet="01.-+e \nnaif٣", max_size=12), other=st.text(alphabet="01.-+e \n", max_size=12))
+def test_any_two_outputs_can_be_compared_and_each_is_itself(one: str, other: str) -> None:
+    assert same_output(one, one) == ""
+    assert isinstance(same_output(one, other), str)
