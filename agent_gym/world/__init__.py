@@ -3,13 +3,16 @@
 from agent_gym.world.careful import careful_call
 from agent_gym.world.counterpart import Counterpart, Intent
 from agent_gym.world.doors import WorldSession
+from agent_gym.world.generating import Rows, mailbox, pick
+from agent_gym.world.grading import calling, milestones
 from agent_gym.world.kind import Draft, Family, WorldKind
 from agent_gym.world.operations import Conflict, DeadlinePassed, NotFound, Operation, OperationFailed, carry_out
+from agent_gym.world.requests import Request, Requests
 from agent_gym.world.schema import Base, Ids, Schema, Table
 from agent_gym.world.scripts import Result, Script, next_call
 from agent_gym.world.tasks import WorldTaskSet
 from agent_gym.world.undo import UNDO
-from agent_gym.world.wording import Phrasebook, Route
+from agent_gym.world.wording import Phrasebook, Route, one_of
 from agent_gym.world.world import World
 
 __all__ = [
@@ -26,8 +29,11 @@ __all__ = [
     "Operation",
     "OperationFailed",
     "Phrasebook",
+    "Request",
+    "Requests",
     "Result",
     "Route",
+    "Rows",
     "Schema",
     "Script",
     "Table",
@@ -35,7 +41,12 @@ __all__ = [
     "WorldKind",
     "WorldSession",
     "WorldTaskSet",
+    "calling",
     "careful_call",
     "carry_out",
+    "mailbox",
+    "milestones",
     "next_call",
+    "one_of",
+    "pick",
 ]

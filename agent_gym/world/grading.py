@@ -29,9 +29,22 @@ from agent_gym.core.tool import CALL_FAILED
 from agent_gym.world.answers import answered
 from agent_gym.world.world import World
 
-__all__ = ["fits", "goal_check", "judge", "same", "stray_changes"]
+__all__ = ["calling", "fits", "goal_check", "judge", "milestones", "same", "stray_changes"]
 
 Pattern = Mapping[str, Any]
+
+
+def calling(tool: str, **arguments: Any) -> dict[str, Any]:
+    """The pattern of a call."""
+    return {"tool": tool, "arguments": arguments}
+
+
+def milestones(looks: Sequence[Pattern], *, done: bool) -> list[dict[str, Any]]:
+    """The usual milestones: these calls one after the other, each named by its (first) tool, and then the goal rows if they are `done`."""
+    reached: list[dict[str, Any]] = [
+        {"name": f"{number}_{look.get('any_of', [look])[0]['tool']}", "call": look} for number, look in enumerate(looks, 1)
+    ]
+    return [*reached, {"name": "done", "goal": True}] if done else reached
 
 
 def same(one: Any, other: Any) -> bool:

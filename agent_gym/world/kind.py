@@ -3,6 +3,7 @@
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,8 +11,9 @@ import numpy as np
 from agent_gym.core import ToolCall, ToolSpec
 from agent_gym.errors import ConfigurationError
 from agent_gym.world.counterpart import Counterpart
+from agent_gym.world.generating import Rows
 from agent_gym.world.operations import Operation
-from agent_gym.world.schema import Base, Schema
+from agent_gym.world.schema import Base, Ids, Schema
 from agent_gym.world.scripts import Script
 from agent_gym.world.world import World
 
@@ -19,6 +21,8 @@ __all__ = ["TRANSFER", "Draft", "Family", "WorldKind"]
 
 TRANSFER = "transfer"
 """The split of the families that are held out."""
+_TASKS = {"train": 2_000, "validation": 100, "test": 200, "synonyms": 100, TRANSFER: 200}
+_BASES = {"train": 12, "validation": 4, "test": 6, "synonyms": 4, TRANSFER: 4}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -117,11 +121,12 @@ class WorldKind:
         owner: Of a row of a table the identity that it belongs to, ``owner(world, table, key)``, or all those that share it; None where
             it belongs to nobody in particular, and to everybody. The gateway keeps an identity off the rows of others.
         oracle: From a goal's words to the script that solves it by what it observes; None for words it cannot read.
-        site: The module of its web site by name, so that the tool door need not load it; nothing where it has none. The module has
-            ``application(operate)``, which gives a WSGI application whose every fact and every change comes from
-            ``operate(operation, arguments)``; ``ORIGIN``, under which it is reached; and for the oracle ``answer(call, view)``,
-            which reads off a page what a call would give, and ``way(call, views)``, the next action towards such a page. It may have
-            ``FILES``, the content by name of what can be uploaded.
+        site: The module of its web site by name, so that the tool door need not load it; nothing where it has none.
+            ``agent_gym.world.site`` stands for one with a page for each operation that reads. Another module has a
+            `agent_gym.world.site.Site` named ``SITE``, or itself what that has: ``application(operate)``, which gives a WSGI application
+            whose every fact and every change comes from ``operate(operation, arguments)``; ``ORIGIN``, under which it is reached; and
+            for the oracle ``answer(call, view)``, which reads off a page what a call would give, and ``way(call, views)``, the next
+            action towards such a page. It may have ``FILES``, the content by name of what can be uploaded.
         gallery: Whether it shows what a browser can do rather than work to learn: its pages need scripts. It is played in a real
             browser only, and where it is asked for by name; what chance or the heuristic scores on it is not bounded.
     """
@@ -133,9 +138,9 @@ class WorldKind:
     rules: str
     reasons: tuple[str, ...]
     families: Mapping[str, Family]
-    tasks: Mapping[str, int]
-    bases: Mapping[str, int]
     oracle: Callable[[str], Script | None]
+    tasks: Mapping[str, int] = field(default_factory=_TASKS.copy)
+    bases: Mapping[str, int] = field(default_factory=_BASES.copy)
     verified_by: Mapping[str, str] = field(default_factory=dict)
     counterpart: Counterpart | None = None
     owner: Callable[[World, str, str], str | Collection[str] | None] = lambda world, table, key: None  # noqa: ARG005 - nobody's
@@ -146,6 +151,26 @@ class WorldKind:
         needed = {*self.tasks} | {TRANSFER for family in self.families.values() if family.transfer}
         if missing := sorted(needed - (self.tasks.keys() & self.bases.keys())):
             raise ConfigurationError(f"world {self.name!r}: split {missing[0]!r} needs a number of tasks and one of bases")
+
+    @classmethod
+    def beside(cls, file: str, *, start: int, rows: Callable[[Ids, int], Rows], **fields: Any) -> "WorldKind":
+        """A world whose tables stand in ``schema.sql`` beside a file, and its rules in ``policy.md``.
+
+        Args:
+            file: The file, in a folder that is named like the world.
+            start: Virtual seconds at which every episode begins.
+            rows: Draws the rows of a base database, from where ids come from and a seed.
+            **fields: The other fields.
+        """
+        folder = Path(file).parent
+        schema = Schema.parse((folder / "schema.sql").read_text(encoding="utf-8"))
+        return cls(
+            name=folder.name,
+            schema=schema,
+            build=lambda seed: World.build(schema, seed, start, lambda ids: rows(ids, seed).tables),
+            rules=(folder / "policy.md").read_text(encoding="utf-8").strip(),
+            **fields,
+        )
 
     def holds(self, family: Family, split: str) -> bool:
         """Whether a family has tasks in a split: those that are held out in ``transfer`` alone, and no other there."""

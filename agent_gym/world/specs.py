@@ -5,7 +5,7 @@ from typing import Any
 
 from agent_gym.core import ToolSpec
 
-__all__ = ["TEXT", "TEXTS", "WHOLE", "choice", "record", "rows", "tool"]
+__all__ = ["TEXT", "TEXTS", "WHOLE", "choice", "entities", "record", "rows", "shaped", "tool"]
 
 Schema = dict[str, Any]
 
@@ -17,6 +17,16 @@ WHOLE: Schema = {"type": "integer"}
 def choice(values: Mapping[str, Any] | tuple[str, ...]) -> Schema:
     """One of a few words."""
     return {"type": "string", "enum": list(values)}
+
+
+def shaped(patterns: Mapping[str, str]) -> dict[str, Schema]:
+    """Texts of these patterns, by kind."""
+    return {kind: {"type": "string", "pattern": pattern} for kind, pattern in patterns.items()}
+
+
+def entities(patterns: Mapping[str, str]) -> dict[str, Schema]:
+    """Parameters that name things of these kinds, by what their ids or names look like: filled in with those that were seen."""
+    return {kind: {**schema, "x-entity": kind} for kind, schema in shaped(patterns).items()}
 
 
 def record(optional: Mapping[str, Schema] | None = None, /, **required: Schema) -> Schema:

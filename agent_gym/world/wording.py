@@ -12,9 +12,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-__all__ = ["Phrasebook", "Route", "Written"]
+from agent_gym.world.generating import pick
+
+__all__ = ["Phrasebook", "Route", "Written", "one_of"]
 
 _PLACE = re.compile(r"\{(\w+)\}")
+_WORDINGS = {"validation": "held_out", "test": "held_out", "synonyms": "synonyms"}
+"""Which frames a split draws from; the others draw from ``train``."""
 
 
 @dataclass(frozen=True)
@@ -23,11 +27,11 @@ class Route:
 
     Attributes:
         who: Sentences that say who is asking; none where the thing's name is enough.
-        thing: Phrases for the thing.
+        thing: Phrases for the thing, where it is not always named alike.
     """
 
     who: Sequence[str]
-    thing: Sequence[str]
+    thing: Sequence[str] = ("",)
 
 
 class Written(NamedTuple):
@@ -44,18 +48,18 @@ class Phrasebook:
     Attributes:
         frames: Frames by wording. ``{who}`` stands first or last, apart by one space.
         routes: Routes by name.
-        slots: A regular expression for each slot; no groups with names.
+        slots: A regular expression for each slot, anchors or not; no groups with names.
     """
 
     frames: Mapping[str, Sequence[str]]
     routes: Mapping[str, Route]
     slots: Mapping[str, str]
 
-    def write(self, rng: np.random.Generator, wording: str, route: str, values: Mapping[str, str]) -> Written:
-        """Draws a frame and a route's phrases and fills in the slots; values that these have no slot for are left out."""
-        frame = _pick(rng, self.frames[wording])
-        who = _pick(rng, self.routes[route].who) if self.routes[route].who else ""
-        text = frame.replace("{who}", who).replace("{thing}", _pick(rng, self.routes[route].thing))
+    def write(self, rng: np.random.Generator, split: str, route: str, values: Mapping[str, str]) -> Written:
+        """Draws a frame of the split's and a route's phrases and fills in the slots; values that these have no slot for are left out."""
+        frame = pick(rng, self.frames[_WORDINGS.get(split, "train")])
+        who = pick(rng, self.routes[route].who) if self.routes[route].who else ""
+        text = frame.replace("{who}", who).replace("{thing}", pick(rng, self.routes[route].thing))
         used = {name: values[name] for name in _PLACE.findall(text)}
         return Written(" ".join(_PLACE.sub(lambda match: used[match[1]], text).split()), used)
 
@@ -89,9 +93,10 @@ class Phrasebook:
             pieces[index] = re.escape(pieces[index])
         for index in range(1, len(pieces), 2):
             name = pieces[index]
-            pieces[index] = f"<{name}>" if name in ("who", "thing") else f"(?P<{name}__{suffix}>(?-i:{self.slots[name]}))"
+            pieces[index] = f"<{name}>" if name in ("who", "thing") else f"(?P<{name}__{suffix}>(?-i:{self.slots[name].strip('^$')}))"
         return "".join(pieces)
 
 
-def _pick(rng: np.random.Generator, texts: Sequence[str]) -> str:
-    return texts[int(rng.integers(len(texts)))]
+def one_of(*words: str) -> str:
+    """A regular expression for one of some words, the longest that fits."""
+    return "|".join(sorted(words, key=lambda word: (-len(word), word)))

@@ -81,7 +81,7 @@ class ToolTask(AgentEnv):
 
     | tool (library, ``transfer``) | arguments | |
     |---|---|---|
-    | find_members, get_member, get_book | name; member_id; book_id | reads |
+    | find_members, get_member | name; member_id | reads |
     | renew_loan | loan_id | changes |
     | ask | question | reads |
 
@@ -137,7 +137,7 @@ class ToolTask(AgentEnv):
     | workspace/old_mail | move a mail far down in an inbox | ..., list_mail, more_mail, more_mail, get_thread, move_mail |
     | workspace/forward | forward a mail that tells its reader to do something else | ..., get_thread, find_contacts, forward_mail |
     | workspace/restore, workspace/answer | an earlier version; an invitation (``transfer``) | ..., list_versions, restore_version |
-    | library/renew, library/due | a library's loans (``transfer``) | find_members, get_member, get_book, renew_loan, finish |
+    | library/renew, library/due | a library's loans (``transfer``) | find_members, get_member, renew_loan, finish |
 
     Splits: ``train`` (2,000 tasks a family), ``validation`` (100) and ``test`` (200), both in wordings held out from training,
     and ``synonyms`` (100), where other verbs are used. No split shares a database with another.
@@ -145,6 +145,7 @@ class ToolTask(AgentEnv):
     ``info`` names task and family for reports; a policy acts on observations alone.
 
     ## Versions
+    - 4: a shorter ``workspace/project``, and a smaller library.
     - 3: several worlds; questions with an answer, the customer, identities, events; retail with 21 operations and 19 families.
     - 2: search and cart.
     - 1: the first.
@@ -157,7 +158,7 @@ class ToolTask(AgentEnv):
         **keywords: Those of `AgentEnv`.
     """
 
-    version: ClassVar[str] = "3"
+    version: ClassVar[str] = "4"
 
     def __init__(self, *, worlds: Sequence[str] | None = None, counterpart: str | None = None, **keywords: Any) -> None:
         kinds = load_worlds(worlds, counterpart=counterpart)

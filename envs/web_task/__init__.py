@@ -1,6 +1,5 @@
 """WebTask: the tasks of a simulated business, solved through its web site."""
 
-import importlib
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, cast
 
@@ -16,6 +15,7 @@ from agent_gym.envs.web_task.tools import REPORT_INFEASIBLE, browser_tools, poin
 from agent_gym.envs.worlds import load_worlds
 from agent_gym.errors import ConfigurationError, unknown
 from agent_gym.world import WorldTaskSet
+from agent_gym.world.site import site_of
 
 __all__ = ["WebTask"]
 
@@ -83,6 +83,7 @@ class WebTask(AgentEnv):
     goal says.
 
     ## Versions
+    - 3: as ToolTask's version 4.
     - 2: as ToolTask's version 3: several worlds, all families through the pages.
     - 1: the first.
 
@@ -95,7 +96,7 @@ class WebTask(AgentEnv):
         **keywords: Those of `AgentEnv`.
     """
 
-    version: ClassVar[str] = "2"
+    version: ClassVar[str] = "3"
 
     def __init__(
         self,
@@ -117,7 +118,7 @@ class WebTask(AgentEnv):
         if closed := [kind.name for kind in kinds if worlds is not None and not kind.site]:
             raise ConfigurationError(f"the world {closed[0]!r} has no web site")
         kinds = [kind for kind in kinds if kind.site]
-        self._sites = {kind.name: importlib.import_module(kind.site) for kind in kinds}
+        self._sites = {kind.name: site_of(kind) for kind in kinds}
         self.carried = frozenset(name for kind in kinds for name in kind.operations)
         self._tasks = WorldTaskSet(kinds, pace=_PACE)
         tools = [spec for kind in kinds for spec in kind.tools]

@@ -10,11 +10,11 @@ from lxml import html
 from werkzeug.test import Client, TestResponse
 
 from agent_gym.core import ToolResult
-from agent_gym.envs.worlds.retail import RETAIL, SCHEMA, build
+from agent_gym.envs.worlds.retail import RETAIL
 from agent_gym.envs.worlds.retail.site import application
 from agent_gym.world import World, carry_out
 
-BASE = build(11)
+BASE = RETAIL.build(11)
 VALIDATORS = {name: jsonschema_rs.Draft202012Validator(dict(operation.spec.parameters)) for name, operation in RETAIL.operations.items()}
 
 
@@ -22,7 +22,7 @@ class Desk:
     """A browser's worth of the site on a world of its own, with the operations that it called."""
 
     def __init__(self) -> None:
-        self.world = World(SCHEMA, BASE)
+        self.world = World(RETAIL.schema, BASE)
         self.calls: list[tuple[str, Mapping[str, Any]]] = []
         self.answer: Callable[[str], ToolResult | None] = lambda _: None
         self.application = application(self.operate)

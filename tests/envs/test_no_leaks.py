@@ -23,6 +23,7 @@ from agent_gym.core.seeding import derive
 from agent_gym.core.tool import CALL_FAILED
 from agent_gym.envs.worlds import load_worlds
 from agent_gym.policies import load
+from agent_gym.world import WorldTaskSet
 
 TOOL, WEB = "AgentBase/ToolTask-v0", "AgentBase/WebTask-v0"
 SHORTEST, SMALLEST = 4, 100
@@ -129,7 +130,7 @@ def made(env_id: str, world: str, split: str) -> gymnasium.Env[Any, Any]:
 
 
 WORLDS = load_worlds(None)
-CASES = [(kind.name, split) for kind in WORLDS for split in ("train", "transfer") if split in kind.tasks]
+CASES = [(kind.name, split) for kind in WORLDS for split in ("train", "transfer") if split in WorldTaskSet([kind]).splits()]
 
 
 @pytest.mark.slow
@@ -146,9 +147,7 @@ def test_no_tool_shows_what_it_was_not_asked_for(world: str, split: str) -> None
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("world", "split"), [(kind.name, split) for kind in WORLDS if kind.site for split in kind.tasks if split in ("train", "transfer")]
-)
+@pytest.mark.parametrize(("world", "split"), CASES)
 def test_no_page_shows_it_either(world: str, split: str) -> None:
     env = made(WEB, world, split)
     tasks = env.get_wrapper_attr("tasks")

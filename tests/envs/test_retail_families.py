@@ -13,7 +13,7 @@ from agent_gym.core import Ending, Session, Task, ToolCall, ToolResult
 from agent_gym.core.canonical import digest, dumps, plain
 from agent_gym.core.seeding import derive
 from agent_gym.envs.tool_task import ToolTask
-from agent_gym.envs.worlds.retail import RETAIL, read_goal
+from agent_gym.envs.worlds.retail import REQUESTS, RETAIL
 from agent_gym.envs.worlds.retail.families import cancel, change_address, exchange
 from agent_gym.envs.worlds.retail.rules import RULES
 from agent_gym.errors import ConfigurationError
@@ -334,7 +334,9 @@ def test_milestones_are_reached_one_after_the_other(family: str) -> None:
 def test_goals_are_read_back_exactly_and_name_people_findably(family: str, split: str) -> None:
     for task in sample(family, split, 60):
         params = task.spec["params"]
-        assert read_goal(task.goal) == (params["request"], params["slots"])
+        found = REQUESTS.read(task.goal)
+        assert found is not None
+        assert (found[0].name, found[1]) == (params["request"], params["slots"])
         names = re.findall(rf"(?<!\w)(?:{NAME[1:-1]})(?!\w)", task.goal)
         if "name" in params["slots"]:
             assert params["slots"]["name"] in names
@@ -382,7 +384,7 @@ def test_splits_share_neither_task_nor_database() -> None:
 
 FINGERPRINT = """
 from agent_gym.core.canonical import digest
-from agent_gym.envs.worlds.retail import RETAIL
+from agent_gym.envs.worlds.retail import REQUESTS, RETAIL
 from agent_gym.world import WorldTaskSet
 tasks = WorldTaskSet([RETAIL])
 made = []

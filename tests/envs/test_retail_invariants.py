@@ -5,14 +5,14 @@ from typing import Any
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
-from agent_gym.envs.worlds.retail import RETAIL, SCHEMA
+from agent_gym.envs.worlds.retail import RETAIL
 from agent_gym.world import World
 from tests.envs.till import BASE, call, goods, money, worth
 
 
 def _keys(table: str) -> list[str]:
-    opened = World(SCHEMA, BASE)
-    keys = sorted(str(row[SCHEMA.tables[table].key]) for row in opened.query(f"SELECT * FROM {table}"))
+    opened = World(RETAIL.schema, BASE)
+    keys = sorted(str(row[RETAIL.schema.tables[table].key]) for row in opened.query(f"SELECT * FROM {table}"))
     opened.close()
     return keys
 
@@ -112,7 +112,7 @@ def close_one(world: World) -> str:
 
 
 def test_who_has_closed_an_account_shops_no_more_and_nothing_brings_it_back() -> None:
-    world = World(SCHEMA, BASE)
+    world = World(RETAIL.schema, BASE)
     cart = world.query("SELECT carts.user_id, variant_id FROM carts JOIN variants USING (variant_id) WHERE stock > 1")[0]
     user_id = cart["user_id"]
     for order in world.query("SELECT order_id FROM orders WHERE user_id = ? AND status IN ('pending', 'shipped')", (user_id,)):
@@ -144,7 +144,7 @@ def test_who_has_closed_an_account_shops_no_more_and_nothing_brings_it_back() ->
 @settings(max_examples=25, deadline=None, phases=[Phase.reuse, Phase.generate])
 @given(st.lists(st.tuples(calls(), st.integers(0, 9), st.booleans()), min_size=30, max_size=30), st.integers(0, 29))
 def test_whatever_is_called_goods_and_money_are_conserved(plan: list[Any], at: int) -> None:
-    world = World(SCHEMA, BASE)
+    world = World(RETAIL.schema, BASE)
     close_one(world)
     pieces = goods(world)
     forked, kept, later = None, None, []

@@ -9,7 +9,7 @@ import pytest
 from agent_gym.core import ToolCall
 from agent_gym.envs.tool_task import ToolTask
 from agent_gym.envs.worlds import WORLDS, load_worlds
-from agent_gym.envs.worlds.retail import RETAIL, SCHEMA
+from agent_gym.envs.worlds.retail import RETAIL
 from agent_gym.envs.worlds.retail.generate import DAY, LEAP_DAY
 from agent_gym.world import World
 from tests.envs.till import BASE, call, goods, money, worth
@@ -17,7 +17,7 @@ from tests.envs.till import BASE, call, goods, money, worth
 
 @pytest.fixture
 def world() -> Any:
-    opened = World(SCHEMA, BASE)
+    opened = World(RETAIL.schema, BASE)
     yield opened
     opened.close()
 
@@ -31,7 +31,7 @@ def order_in(world: World, status: str) -> dict[str, Any]:
 
 
 def test_a_base_has_distractors_and_money_that_adds_up(world: World) -> None:
-    assert 400 <= sum(world.query(f"SELECT count(*) AS n FROM {table}")[0]["n"] for table in SCHEMA.tables) <= 500
+    assert 400 <= sum(world.query(f"SELECT count(*) AS n FROM {table}")[0]["n"] for table in RETAIL.schema.tables) <= 500
     assert world.query("SELECT name FROM users GROUP BY name HAVING count(*) = 2")
     names = " ".join(row["name"] for row in world.query("SELECT name FROM users"))
     assert not names.isascii()

@@ -12,7 +12,7 @@ from werkzeug.test import run_wsgi_app
 
 from agent_gym.core import ToolResult
 from agent_gym.core.tool import CALL_FAILED
-from agent_gym.envs.worlds.retail import RETAIL, SCHEMA
+from agent_gym.envs.worlds.retail import RETAIL
 from agent_gym.envs.worlds.retail.site.pages import ROUTES
 from agent_gym.world import carry_out
 from tests.envs.desk import Desk, alerts, checked, delivered, name_of, said, table, terms
@@ -256,7 +256,8 @@ def test_whatever_an_operation_answers_is_a_page(desk: Desk, status: str) -> Non
 FUZZED = Desk()
 TABLES = ("users", "orders", "items", "products", "variants", "addresses")
 KEYS = {
-    SCHEMA.tables[name].key: [str(row[SCHEMA.tables[name].key]) for row in FUZZED.world.query(f"SELECT * FROM {name}")] for name in TABLES
+    RETAIL.schema.tables[name].key: [str(row[RETAIL.schema.tables[name].key]) for row in FUZZED.world.query(f"SELECT * FROM {name}")]
+    for name in TABLES
 }
 IDS = st.sampled_from([*(key for keys in KEYS.values() for key in keys[:4]), "W9999999", "U9999999", "C9999999"]) | st.text(max_size=9)
 VALUES = IDS | st.sampled_from(["a@b.example", "Ana Castro", "lamp", "home", "9.90", "2", "found_cheaper", "cancel_order"])

@@ -11,7 +11,7 @@ from agent_gym.core import Ending, Task, ToolCall
 from agent_gym.core.closing import CLOSING
 from agent_gym.core.seeding import derive
 from agent_gym.envs.tool_task import ToolTask
-from agent_gym.envs.worlds.workspace import SCHEMA, WORKSPACE, read_goal
+from agent_gym.envs.worlds.workspace import REQUESTS, WORKSPACE
 from agent_gym.envs.worlds.workspace.rules import RULES
 from agent_gym.interface import ArrayInterface
 from agent_gym.world import World, WorldTaskSet
@@ -93,7 +93,7 @@ def ids(family: str, split: str, count: int) -> Sequence[str]:
 
 def draft_of(task: Task) -> Any:
     kind, base = TASKS.base(task)
-    world = World(SCHEMA, base)
+    world = World(WORKSPACE.schema, base)
     with world.transaction(trial=True):
         draft = kind.families[task.type.partition("/")[2]].draft(world, derive("task", task.id), task.split)
     world.close()
@@ -197,7 +197,7 @@ def test_a_project_is_done_in_any_order_and_not_without_reading(env: ToolTask) -
 def test_goals_are_read_back_exactly_and_what_they_name_is_found(family: str, split: str) -> None:
     for task_id in ids(family, split, 60):
         task = TASKS.get(task_id)
-        found = read_goal(task.goal)
+        found = REQUESTS.read(task.goal)
         assert found is not None
         slots = task.spec["params"]["slots"]
         assert found[1] == slots, task.goal

@@ -14,20 +14,20 @@ from hypothesis import strategies as st
 from agent_gym.core import ToolResult
 from agent_gym.core.seeding import derive
 from agent_gym.envs.worlds.retail import RETAIL
-from agent_gym.envs.worlds.workspace import SCHEMA, WORKSPACE, build
+from agent_gym.envs.worlds.workspace import WORKSPACE
 from agent_gym.envs.worlds.workspace.catalogue import TOPICS
 from agent_gym.envs.worlds.workspace.clock import to_utc, wall
 from agent_gym.envs.worlds.workspace.operations.calendar import bookings
 from agent_gym.world import World, carry_out
 
-BASE = build(11)
+BASE = WORKSPACE.build(11)
 INPUTS = {name: jsonschema_rs.validator_for(dict(operation.spec.parameters)) for name, operation in WORKSPACE.operations.items()}
 OUTPUTS = {name: jsonschema_rs.validator_for(dict(operation.spec.output_schema or {})) for name, operation in WORKSPACE.operations.items()}
 
 
 @pytest.fixture
 def world() -> Any:
-    opened = World(SCHEMA, BASE)
+    opened = World(WORKSPACE.schema, BASE)
     yield opened
     opened.close()
 
@@ -90,7 +90,7 @@ def check_invariants(world: World) -> None:
 
 
 def test_a_base_has_distractors_and_keeps_to_what_holds(world: World) -> None:
-    assert 500 <= sum(count(world, table) for table in SCHEMA.tables) <= 650
+    assert 500 <= sum(count(world, table) for table in WORKSPACE.schema.tables) <= 650
     check_invariants(world)
     assert len(world.query("SELECT person FROM people GROUP BY person HAVING count(*) = 2 AND count(DISTINCT team) = 2")) == 2
     assert (
@@ -448,13 +448,13 @@ def occurrence(world: World, event_id: str) -> str:
 
 
 def _keys(table: str) -> list[str]:
-    opened = World(SCHEMA, BASE)
-    keys = sorted(str(row[SCHEMA.tables[table].key]) for row in opened.query(f"SELECT * FROM {table}"))
+    opened = World(WORKSPACE.schema, BASE)
+    keys = sorted(str(row[WORKSPACE.schema.tables[table].key]) for row in opened.query(f"SELECT * FROM {table}"))
     opened.close()
     return keys
 
 
-KEYS = {SCHEMA.tables[table].key: _keys(table) for table in SCHEMA.tables if not table.startswith("log_")}
+KEYS = {WORKSPACE.schema.tables[table].key: _keys(table) for table in WORKSPACE.schema.tables if not table.startswith("log_")}
 KEYS["colleague_id"] = KEYS["person_id"]
 FREE = {
     "name": ("Nobody Here",),
@@ -487,7 +487,7 @@ def arguments_of(tool: str, seed: int, among: Mapping[str, Sequence[str]] | None
 @settings(max_examples=25, deadline=None)
 @given(st.lists(st.tuples(st.sampled_from(OPERATIONS), st.integers(0, 9_999)), min_size=30, max_size=30), st.integers(0, 29))
 def test_whatever_is_called_what_must_hold_holds(plan: list[tuple[str, int]], stop: int) -> None:
-    world, fork, at_fork = World(SCHEMA, BASE), None, {}
+    world, fork, at_fork = World(WORKSPACE.schema, BASE), None, {}
     for number, (tool, seed) in enumerate(plan):
         if number == stop:
             fork, at_fork = world.fork(), world.snapshot()
@@ -519,7 +519,7 @@ NOW = ("create_event", "create_event", "answer_invitation", "answer_invitation",
 @settings(max_examples=40, deadline=None)
 @given(st.lists(st.tuples(st.sampled_from(NOW), st.integers(0, 9_999)), min_size=20, max_size=20))
 def test_meetings_that_are_about_to_begin_or_have_begun_double_nothing(plan: list[tuple[str, int]]) -> None:
-    world = World(SCHEMA, BASE)
+    world = World(WORKSPACE.schema, BASE)
     keys = ("person_id FROM people WHERE city = 'London' LIMIT 3", "room_id FROM rooms ORDER BY seats LIMIT 2")
     person_ids, room_ids = ([next(iter(row.values())) for row in world.query(f"SELECT {key}")] for key in keys)
     starts = [wall(world.clock + 60 * minutes, "Europe/London") for minutes in (2, 4, 7, 11)]

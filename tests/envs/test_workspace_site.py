@@ -13,13 +13,13 @@ from werkzeug.test import Client
 from agent_gym.browser import InProcessPage
 from agent_gym.browser.chromium.executable import available
 from agent_gym.core import ToolCall, ToolResult
-from agent_gym.envs.worlds.workspace import SCHEMA, WORKSPACE, build
-from agent_gym.envs.worlds.workspace.site import ORIGIN, SITE, answer, application, way
+from agent_gym.envs.worlds.workspace import WORKSPACE
+from agent_gym.envs.worlds.workspace.site import SITE
 from agent_gym.world import World, carry_out
 from agent_gym.world.grading import same
 
 WEB = "agent_gym:AgentBase/WebTask-v0"
-BASE = build(11)
+BASE = WORKSPACE.build(11)
 HOSTILE = """<b onclick="x">O'Neil & "Sons" {{ 7 * 7 }}\n- [1] link "x" | — ¶\r\n\u2028ze\u200dro</b>  """
 FAMILIES = [family for family in WORKSPACE.families.values() if "web" in family.doors]
 
@@ -28,8 +28,8 @@ class Office:
     """A workspace with a page in it."""
 
     def __init__(self) -> None:
-        self.world = World(SCHEMA, BASE)
-        self.page = InProcessPage(application(self.operate), ORIGIN)
+        self.world = World(WORKSPACE.schema, BASE)
+        self.page = InProcessPage(SITE.application(self.operate), SITE.ORIGIN)
         self.calls: list[str] = []
 
     def operate(self, name: str, arguments: Mapping[str, Any]) -> ToolResult:
@@ -37,7 +37,7 @@ class Office:
         return carry_out(self.world, WORKSPACE.operations[name], arguments, math.inf)
 
     def ids(self, kind: str) -> list[str]:
-        table = next(table for table in SCHEMA.tables.values() if table.key == kind.replace("colleague", "person"))
+        table = next(table for table in WORKSPACE.schema.tables.values() if table.key == kind.replace("colleague", "person"))
         return [str(row[table.key]) for row in self.world.query(f"SELECT {table.key} FROM {table.name} ORDER BY {table.key}")]
 
     def reads(self) -> Iterator[ToolCall]:
@@ -73,7 +73,7 @@ def test_every_read_is_a_page_from_which_it_is_read_back_exactly() -> None:
         result = carry_out(office.world, WORKSPACE.operations[call.name], call.arguments, math.inf)
         if not result.failed:
             office.calls.clear()
-            assert same(answer(call, office.shows(call)), result.structured), call
+            assert same(SITE.answer(call, office.shows(call)), result.structured), call
             assert office.calls == [call.name]  # a page shows one read, and reads nothing besides
             told.add(call.name)
     assert told == {name for name, operation in WORKSPACE.operations.items() if operation.spec.read_only}
@@ -92,14 +92,14 @@ def test_whatever_people_write_is_text_and_is_read_back_exactly() -> None:
     with office.world.transaction():
         for table, names in columns.items():
             for row in office.world.query(f"SELECT * FROM {table}"):
-                office.world.update(table, row[SCHEMA.tables[table].key], **{name: f"{HOSTILE}{row[name]}" for name in names})
+                office.world.update(table, row[WORKSPACE.schema.tables[table].key], **{name: f"{HOSTILE}{row[name]}" for name in names})
     seen = 0
     for call in office.reads():
         result = carry_out(office.world, WORKSPACE.operations[call.name], call.arguments, math.inf)
         if not result.failed and "onclick" in result.content:
             view = office.shows(call)
             if not view["notes"]:  # too long to be shown at once
-                assert same(answer(call, view), result.structured), call
+                assert same(SITE.answer(call, view), result.structured), call
                 seen += 1
             assert all(element["role"] in ("link", "button", "textbox", "combobox") for element in view["elements"])
             assert not any(element.get("name") == "x" for element in view["elements"])
@@ -108,7 +108,7 @@ def test_whatever_people_write_is_text_and_is_read_back_exactly() -> None:
 
 def test_every_page_is_well_made() -> None:
     office = Office()
-    client, about = Client(application(office.operate)), [{"person_id": office.ids("person_id")[0]}]
+    client, about = Client(SITE.application(office.operate)), [{"person_id": office.ids("person_id")[0]}]
     shown = (SITE.plan.address(SITE.plan.places[call.name], call.arguments, about) for call in office.reads())
     for path in ("/", *SITE.plan.fronts, *SITE.plan.by_path, *shown):
         response = client.get(path)
@@ -193,4 +193,4 @@ def test_a_real_browser_shows_the_same(family: str) -> None:
 
 def test_a_way_that_there_is_not_is_said() -> None:
     with pytest.raises(ValueError, match="no way known"):
-        way(ToolCall("list_wishes", {}), [])
+        SITE.way(ToolCall("list_wishes", {}), [])

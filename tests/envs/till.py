@@ -7,10 +7,10 @@ from typing import Any
 import jsonschema_rs
 
 from agent_gym.core import ToolResult
-from agent_gym.envs.worlds.retail import RETAIL, build
+from agent_gym.envs.worlds.retail import RETAIL
 from agent_gym.world import World, carry_out
 
-BASE = build(11)
+BASE = RETAIL.build(11)
 
 
 def call(world: World, tool: str, **arguments: Any) -> ToolResult:

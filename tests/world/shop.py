@@ -3,7 +3,7 @@
 from agent_gym.envs.worlds.retail import RETAIL
 from agent_gym.world.site import Page, Section, Site
 
-__all__ = ["ORIGIN", "SITE", "answer", "application", "clear_caches", "way"]
+__all__ = ["SITE"]
 
 _CUSTOMERS = (
     Page(
@@ -28,5 +28,3 @@ SITE = Site(
     sections=(Section(title="Customers", pages=_CUSTOMERS), Section(title="Products", pages=_PRODUCTS)),
     keeps=("user_id",),
 )
-ORIGIN = SITE.origin
-application, answer, way, clear_caches = SITE.application, SITE.answer, SITE.way, SITE.clear_caches

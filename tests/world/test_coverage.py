@@ -25,9 +25,10 @@ from agent_gym.core.schema_sample import sample_schema
 from agent_gym.core.seeding import derive
 from agent_gym.envs.worlds import load_worlds
 from agent_gym.interface.candidates import Memory, Toolbox
+from agent_gym.world import WorldTaskSet
 
 (kind,) = load_worlds([world])
-env = gymnasium.make("agent_gym:AgentBase/ToolTask-v0", interface="text", worlds=[world], split=next(iter(kind.tasks)))
+env = gymnasium.make("agent_gym:AgentBase/ToolTask-v0", interface="text", worlds=[world], split=WorldTaskSet([kind]).splits()[0])
 tasks, oracle = env.get_wrapper_attr("tasks"), env.get_wrapper_attr("oracle")
 
 def play(task_id, choose):

@@ -26,7 +26,7 @@ from agent_gym.world import UNDO, Operation, World, carry_out
 from agent_gym.world.grading import same
 from agent_gym.world.site import Page, Section, Site
 from agent_gym.world.specs import TEXT, TEXTS, WHOLE, choice, record, rows, tool
-from tests.world import shop
+from tests.world.shop import SITE as SHOP
 
 HOSTILE = """<b onclick="x">O'Neil & "Sons" {{ 7 * 7 }} [1] link "x" | — # \\</b>"""
 THING: dict[str, Any] = {"type": "string", "pattern": "^T[0-9]{3}$", "x-entity": "thing_id"}
@@ -92,7 +92,7 @@ class Store:
         self.calls: list[ToolCall] = []
         self.application = site.application(self.operate)
         self.client = Client(self.application)
-        self.page = InProcessPage(self.application, site.origin)
+        self.page = InProcessPage(self.application, site.ORIGIN)
 
     def operate(self, name: str, arguments: Mapping[str, Any]) -> ToolResult:
         self.calls.append(ToolCall(name, dict(arguments)))
@@ -191,7 +191,7 @@ def test_what_was_done_is_told_once_with_its_result(text: str, marks: list[dict[
     (done,) = [call for call in store.calls if call.name == "mark_thing"]
     assert done.arguments == {**arguments, "note": note.replace("\r\n", "\n")}
     said = response.headers["Set-Cookie"].partition(";")[0]
-    page = InProcessPage(lambda environ, start: store.application({**environ, "HTTP_COOKIE": said}, start), SITE.origin)
+    page = InProcessPage(lambda environ, start: store.application({**environ, "HTTP_COOKIE": said}, start), SITE.ORIGIN)
     page.goto(THING_PAGE)
     view = page.snapshot().to_dict()
     assert same(SITE.answer(done, view), store.gives["mark_thing"]), view["outline"]
@@ -435,9 +435,10 @@ def test_no_request_raises(method: str, path: str, query: dict[str, str], form: 
 
 
 def test_a_shops_pages_tell_what_its_operations_give() -> None:
-    world = World(retail.SCHEMA, retail.build(11))
+    world = World(retail.RETAIL.schema, retail.RETAIL.build(11))
     page = InProcessPage(
-        shop.application(lambda name, arguments: carry_out(world, retail.RETAIL.operations[name], arguments, math.inf)), shop.ORIGIN
+        SHOP.application(lambda name, arguments: carry_out(world, retail.RETAIL.operations[name], arguments, math.inf)),
+        SHOP.ORIGIN,
     )
     told = 0
     for name, table in (
@@ -447,11 +448,11 @@ def test_a_shops_pages_tell_what_its_operations_give() -> None:
         ("get_order", "orders"),
         ("get_product", "products"),
     ):
-        key = retail.SCHEMA.tables[table].key
+        key = retail.RETAIL.schema.tables[table].key
         for row in world.query(f"SELECT {key} FROM {table} LIMIT 40"):
             call = ToolCall(name, row)
-            page.goto(shop.SITE.plan.address(shop.SITE.plan.places[name], row))
-            found = shop.answer(call, page.snapshot().to_dict())
+            page.goto(SHOP.plan.address(SHOP.plan.places[name], row))
+            found = SHOP.answer(call, page.snapshot().to_dict())
             assert same(found, carry_out(world, retail.RETAIL.operations[name], row, math.inf).structured), call
             told += 1
     assert told > 100

@@ -9,21 +9,22 @@ from agent_gym.core.seeding import derive
 from agent_gym.world import Phrasebook, Route, Script, next_call
 
 BOOK = Phrasebook(
-    frames={"train": ("{who} Paint {thing} {colour}.", "Paint {thing} {colour}, please. {who}"), "other": ("Make {thing} {colour}!",)},
+    frames={"train": ("{who} Paint {thing} {colour}.", "Paint {thing} {colour}, please. {who}"), "held_out": ("Make {thing} {colour}!",)},
     routes={
         "number": Route((), ("door {number}",)),
         "name": Route(("I am {name}.", "This is {name}?"), ("my door", "the door of mine")),
     },
-    slots={"number": r"\d+", "name": r"[^\s.?]+", "colour": "red|dark red"},
+    slots={"number": r"^\d+$", "name": r"[^\s.?]+", "colour": "red|dark red"},
 )
 
 
-@pytest.mark.parametrize("wording", ["train", "other"])
+@pytest.mark.parametrize("split", ["train", "transfer", "validation", "test"])
 @pytest.mark.parametrize(("route", "slots"), [("number", {"number": "12"}), ("name", {"name": "Zoë-O'Brien"})])
-def test_what_is_written_is_read_back(wording: str, route: str, slots: dict[str, str]) -> None:
+def test_what_is_written_is_read_back(split: str, route: str, slots: dict[str, str]) -> None:
     for number in range(20):
-        goal, used = BOOK.write(derive("t", number), wording, route, {**slots, "colour": "dark red", "unused": "x"})
+        goal, used = BOOK.write(derive("t", number), split, route, {**slots, "colour": "dark red", "unused": "x"})
         assert BOOK.read(goal) == used
+        assert goal.startswith("Make") == (split in ("validation", "test"))
         assert used.items() <= {**slots, "colour": "dark red"}.items()
         assert goal == " ".join(goal.split())
         assert all(value in goal for value in used.values())

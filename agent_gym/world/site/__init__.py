@@ -5,10 +5,12 @@ forms and their fields; and since every page shows just what one operation gave,
 that was written for the tools reads the pages (`Site.answer`) and finds its way through them (`Site.way`).
 """
 
+import importlib
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from agent_gym.core import ToolCall
+from agent_gym.world.kind import WorldKind
 from agent_gym.world.operations import Operation
 from agent_gym.world.site import app, navigating, reading
 from agent_gym.world.site.app import Operate, Shell
@@ -17,17 +19,17 @@ from agent_gym.world.site.plan import Page, Plan, Section
 if TYPE_CHECKING:
     from _typeshed.wsgi import WSGIApplication
 
-__all__ = ["Operate", "Page", "Section", "Site"]
+__all__ = ["Operate", "Page", "Section", "Site", "site_of"]
 
 
 class Site:
-    """The web site of one kind of world. A world's module ``site`` has its attributes under the same names.
+    """The web site of one kind of world. A world's module ``site`` has it as ``SITE``.
 
     Args:
         name: What the site is called.
         origin: Where it is reached, such as ``https://retail.example``.
         operations: The world's operations by name. ``undo`` is a button on every page.
-        sections: Its sections with their pages.
+        sections: Its sections with their pages; by default one, with a page for each operation that reads.
         labels: What fields, operations and fixed values are called, where their names do not say it.
         keeps: Parameters that every link carries on, once they are known: as whom or for whom one goes about.
         types: Parameters that are typed, though a page may show what they could be.
@@ -35,7 +37,7 @@ class Site:
         accent: Its colour, as CSS has it.
 
     Attributes:
-        origin: Where it is reached.
+        ORIGIN: Where it is reached.
         plan: What follows from the declaration.
 
     Raises:
@@ -49,15 +51,16 @@ class Site:
         name: str,
         origin: str,
         operations: Mapping[str, Operation],
-        sections: Sequence[Section],
+        sections: Sequence[Section] = (),
         labels: Mapping[str, str] | None = None,
         keeps: Sequence[str] = (),
         types: Sequence[str] = (),
         about: str = "",
         accent: str = "#1f4e79",
     ) -> None:
-        self.origin = origin
-        self.plan = Plan(operations, sections, labels or {}, keeps, types)
+        self.ORIGIN = origin
+        reads = [name for name, operation in operations.items() if operation.spec.read_only]
+        self.plan = Plan(operations, sections or [Section(title="Records", pages=reads)], labels or {}, keeps, types)
         self._shell = Shell(name, about, accent)
 
     def application(self, operate: Operate) -> "WSGIApplication":
@@ -90,3 +93,11 @@ class Site:
         """Forgets the pages read and the templates."""
         reading.clear_caches()
         app.clear_caches()
+
+
+def site_of(kind: WorldKind) -> Any:
+    """A world's site: that of the module it names, or one with the default pages if it names this one."""
+    module = importlib.import_module(kind.site)
+    if module.__name__ == __name__:
+        return Site(name=kind.name.capitalize(), origin=f"https://{kind.name}.example", operations=kind.operations)
+    return getattr(module, "SITE", module)

@@ -1,9 +1,7 @@
 """Retail: a shop with accounts, orders, stock and payments, and the rules its staff must keep to."""
 
-from functools import lru_cache
-from pathlib import Path
-
 from agent_gym.envs.worlds.retail.counterpart import COUNTERPART
+from agent_gym.envs.worlds.retail.drafting import Errand
 from agent_gym.envs.worlds.retail.families import (
     best_voucher,
     cancel,
@@ -29,27 +27,28 @@ from agent_gym.envs.worlds.retail.generate import START, rows
 from agent_gym.envs.worlds.retail.operations import OPERATIONS
 from agent_gym.envs.worlds.retail.queries import owner
 from agent_gym.envs.worlds.retail.rules import RULES
-from agent_gym.world import Base, Schema, Script, World, WorldKind
+from agent_gym.world import Requests, WorldKind
 
-__all__ = ["RETAIL", "SCHEMA", "build", "read_goal"]
+__all__ = ["REQUESTS", "RETAIL"]
 
-_HERE = Path(__file__).parent
-_ERRANDS = (
-    cancel.REQUEST,
-    change_address.REQUEST,
-    exchange.REQUEST,
-    second_choice.REQUEST,
-    new_payment.REQUEST,
-    returns.REQUEST,
-    order_facts.REQUEST,
-    last_delivery.REQUEST,
-    set_cart.REQUEST,
-    best_voucher.REQUEST,
-    checkout.REQUEST,
-    close_account.REQUEST,
-    move_house.REQUEST,
+REQUESTS = Requests[Errand](
+    (
+        cancel.REQUEST,
+        change_address.REQUEST,
+        exchange.REQUEST,
+        second_choice.REQUEST,
+        new_payment.REQUEST,
+        returns.REQUEST,
+        order_facts.REQUEST,
+        last_delivery.REQUEST,
+        set_cart.REQUEST,
+        best_voucher.REQUEST,
+        checkout.REQUEST,
+        close_account.REQUEST,
+        move_house.REQUEST,
+    )
 )
-_REQUESTS = {errand.name: errand for errand in _ERRANDS}
+"""What people ask for."""
 _FAMILIES = (
     cancel.FAMILY,
     change_address.FAMILY,
@@ -72,40 +71,15 @@ _FAMILIES = (
     checkout.FAMILY,
 )
 
-SCHEMA = Schema.parse((_HERE / "schema.sql").read_text(encoding="utf-8"))
-"""The tables."""
-
-
-def build(seed: int) -> Base:
-    """Builds a base database from nothing."""
-    return World.build(SCHEMA, seed, START, lambda ids: rows(ids, seed))
-
-
-@lru_cache(maxsize=4_096)
-def read_goal(goal: str) -> tuple[str, dict[str, str]] | None:
-    """The request that a goal's words make, and its slots; None for words that no phrasebook has."""
-    for name, request in _REQUESTS.items():
-        if (slots := request.book.read(goal)) is not None:
-            return name, slots
-    return None
-
-
-def _oracle(goal: str) -> Script | None:
-    found = read_goal(goal)
-    return None if found is None else _REQUESTS[found[0]].oracle(found[1])
-
-
-RETAIL = WorldKind(
-    name="retail",
-    schema=SCHEMA,
-    build=build,
+RETAIL = WorldKind.beside(
+    __file__,
+    start=START,
+    rows=rows,
     operations=OPERATIONS,
-    rules=(_HERE / "policy.md").read_text(encoding="utf-8").strip(),
     reasons=tuple(RULES),
     families={family.name: family for family in _FAMILIES},
-    tasks={"train": 2_000, "validation": 100, "test": 200, "synonyms": 100, "transfer": 200},
-    bases={"train": 12, "validation": 4, "test": 6, "synonyms": 4, "transfer": 4},
-    oracle=_oracle,
+    oracle=REQUESTS.oracle,
+    site="agent_gym.envs.worlds.retail.site",
     verified_by={
         "cancel_order": "get_order",
         "change_address": "get_order",
@@ -121,6 +95,5 @@ RETAIL = WorldKind(
     },
     counterpart=COUNTERPART,
     owner=owner,
-    site="agent_gym.envs.worlds.retail.site",
 )
 """The retail world."""

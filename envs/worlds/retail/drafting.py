@@ -6,21 +6,19 @@ from typing import Any
 
 import numpy as np
 
-from agent_gym.envs.worlds.retail.routes import WORDINGS
 from agent_gym.envs.worlds.retail.rules import RULES
 from agent_gym.envs.worlds.retail.targets import Target
-from agent_gym.world import Draft, Phrasebook, Script, World
+from agent_gym.world import Draft, Request, World, calling, milestones, pick
 
 __all__ = [
     "Ask",
-    "Request",
+    "OrderErrand",
     "account_steps",
     "add_near_miss",
     "alike",
     "compose",
     "name_person",
     "order_count",
-    "pick",
     "reading",
     "the_only",
 ]
@@ -52,18 +50,8 @@ class Ask:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Errand:
-    """One kind of thing that people want.
-
-    Attributes:
-        name: The name by which rules forbid it.
-        book: Its wordings.
-        oracle: The script that does it, from the slots that were read out of the goal.
-    """
-
-    name: str
-    book: Phrasebook
-    oracle: Callable[[Mapping[str, str]], Script]
+class Errand(Request):
+    """One kind of thing that people want; its name is the one by which rules forbid it."""
 
     def draft(
         self,
@@ -90,22 +78,22 @@ class Errand:
             **fields: Further fields of the draft. Of milestones, those after the reads; by default that the goal is reached.
         """
         route = pick(rng, ("email", "zip", "domain"))
-        written = self.book.write(rng, WORDINGS[split], route, {**name_person(world, rng, route, user_id), **slots})
+        written = self.book.write(rng, split, route, {**name_person(world, rng, route, user_id), **slots})
         look_first = [reading("user", user_id), *reads]
-        milestones: list[Row] = [{"name": f"looked_{number}", "call": call} for number, call in enumerate(look_first, 1)]
-        milestones += fields.pop("milestones", [{"name": "done", "goal": True}] if fields.get("allowed") else [])
+        more = fields.pop("milestones", None)
+        reached = [*milestones(look_first, done=more is None and bool(fields.get("allowed"))), *(more or ())]
         return Draft(
             goal=written.text,
             params={"request": self.name, "route": route, "slots": written.slots, "user_id": user_id},
             look_first=look_first,
-            milestones=milestones,
+            milestones=reached,
             steps=account_steps(world, route, user_id) + steps,
             **{"distractors": alike(world, user_id), "facts": len(look_first), **fields},
         )
 
 
 @dataclass(frozen=True, kw_only=True)
-class Request(Errand):
+class OrderErrand(Errand):
     """An errand about one order.
 
     Attributes:
@@ -117,11 +105,6 @@ class Request(Errand):
     harmless: tuple[str, ...] = ()
 
 
-def pick(rng: np.random.Generator, things: Sequence[Any]) -> Any:
-    """One of several, each as likely as the others."""
-    return things[int(rng.integers(len(things)))]
-
-
 def the_only(rows: Sequence[Row], what: str) -> Row:
     """The one row there is. A goal that fits none or several would be ambiguous: that is a defect of the generator."""
     if len(rows) != 1:
@@ -129,7 +112,7 @@ def the_only(rows: Sequence[Row], what: str) -> Row:
     return rows[0]
 
 
-def add_near_miss(world: World, rng: np.random.Generator, request: Request, target: Target) -> None:
+def add_near_miss(world: World, rng: np.random.Generator, request: OrderErrand, target: Target) -> None:
     """Makes something hold, now and then, that looks like a reason to refuse and is none."""
     other_order = "SELECT order_id FROM orders WHERE user_id = ? AND order_id != ? ORDER BY order_id LIMIT 1"
     other_method = "SELECT payment_id FROM payment_methods WHERE user_id = ? AND payment_id != ? LIMIT 1"
@@ -153,7 +136,7 @@ def compose(
     world: World,
     rng: np.random.Generator,
     split: str,
-    request: Request,
+    request: OrderErrand,
     route: str,
     target: Target,
     *,
@@ -174,22 +157,22 @@ def compose(
     """
     ask = request.ask(world, rng, target)
     slots = {**_named(world, rng, route, target), **ask.slots}
-    written = request.book.write(rng, WORDINGS[split], route, slots)
+    written = request.book.write(rng, split, route, slots)
     reads = {
         f"read_{'account' if table == 'user' else table}": reading(table, getattr(target, f"{table}_id")) for table in ("user", "order")
     }
     looked = 2 if route == "id" else account_steps(world, route, target.user_id) + -(-order_count(world, target.user_id) // 5) + 1
-    milestones: list[Row] = [{"name": name, "call": reads[name]} for name in (reversed(reads) if route == "id" else reads)]
+    reached: list[Row] = [{"name": name, "call": reads[name]} for name in (reversed(reads) if route == "id" else reads)]
     if refusal:
         proof = "read_account" if RULES[refusal].record == "user" else "read_order"
-        first = next(index for index, milestone in enumerate(milestones) if milestone["name"] == proof)
+        first = next(index for index, milestone in enumerate(reached) if milestone["name"] == proof)
         looked = looked - 1 + first if route == "id" else looked if first else account_steps(world, route, target.user_id)
-        milestones = milestones[: first + 1]
+        reached = reached[: first + 1]
         look_first = [reads[proof]]
     else:
-        milestones += [{"name": f"read_{call['tool'].removeprefix('get_')}", "call": call} for call in ask.reads]
+        reached += [{"name": f"read_{call['tool'].removeprefix('get_')}", "call": call} for call in ask.reads]
         if not ask.asks:
-            milestones.append({"name": "done", "goal": True})
+            reached.append({"name": "done", "goal": True})
         look_first = [*reads.values(), *ask.reads]
     return Draft(
         goal=written.text,
@@ -198,7 +181,7 @@ def compose(
         allowed=[] if refusal else ask.allowed,
         forbidden=list(forbidden),
         look_first=look_first,
-        milestones=milestones,
+        milestones=reached,
         refusal=refusal,
         asks="" if refusal else ask.asks,
         answer=None if refusal else ask.answer,
@@ -211,7 +194,7 @@ def compose(
 
 def reading(table: str, key: str) -> Row:
     """The call that reads a record, such as ``get_user``."""
-    return {"tool": f"get_{table}", "arguments": {f"{table}_id": key}}
+    return calling(f"get_{table}", **{f"{table}_id": key})
 
 
 def account_steps(world: World, route: str, user_id: str) -> int:

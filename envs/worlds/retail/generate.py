@@ -4,11 +4,8 @@ Beside the usual there are people with more orders than a list shows at once and
 something that costs nothing and something that costs a fortune.
 """
 
-import unicodedata
-from collections.abc import Sequence
-from typing import Any, TypeVar
+from typing import Any
 
-from agent_gym.core.seeding import derive
 from agent_gym.envs.worlds.retail.catalogue import (
     CATEGORIES,
     CITIES,
@@ -23,13 +20,11 @@ from agent_gym.envs.worlds.retail.catalogue import (
     STYLES,
     VOUCHERS,
 )
-from agent_gym.world import Ids
+from agent_gym.world import Ids, Rows, mailbox
 
 __all__ = ["DAY", "LEAP_DAY", "START", "rows"]
 
 Row = dict[str, Any]
-T = TypeVar("T")
-
 DAY = 86_400
 START = 1_772_442_000
 """Monday, 2 March 2026, 09:00 UTC: when every episode begins."""
@@ -46,8 +41,8 @@ _FREE, _FORTUNE = 0, 99_999_990
 """Prices in cents."""
 
 
-def rows(ids: Ids, seed: int) -> dict[str, list[Row]]:
-    """All rows by table: catalogue, people, orders."""
+def rows(ids: Ids, seed: int) -> Rows:
+    """All rows: catalogue, people, orders."""
     shop = _Shop(ids, seed)
     products = shop.stock_up()
     cities = shop.shuffled(CITIES)
@@ -67,48 +62,31 @@ def rows(ids: Ids, seed: int) -> dict[str, list[Row]]:
                 shop.add_person(name, domain, places, orders, shop.between(1, 2), wanted)
             if index % 2:
                 shop.fill_cart(wanted[-3:])
-    return shop.tables
+    return shop
 
 
-class _Shop:
-    """The tables while they are filled. Draws are taken from one block of uniform numbers, which is much faster than one by one."""
+class _Shop(Rows):
+    """The tables while they are filled."""
 
     def __init__(self, ids: Ids, seed: int) -> None:
-        self._id = ids.new
-        self._draws = iter(derive("retail", seed).random(4_096).tolist())
-        names = ("vouchers", "users", "addresses", "payment_methods", "products", "variants", "orders", "items", "payments", "carts")
-        self.tables: dict[str, list[Row]] = {name: [] for name in names}
+        super().__init__(ids, "retail", seed)
         for index, voucher in enumerate(VOUCHERS):
             percent = index % 2
             off = {"percent": 5 * self.between(1, 6) * percent, "amount_cents": 100 * self.between(3, 40) * (1 - percent)}
-            self._add("vouchers", voucher=voucher, **off, minimum_cents=self.pick((0, 0, 2_000)))
-
-    def between(self, low: int, high: int) -> int:
-        """A whole number, both ends included."""
-        return low + int(next(self._draws) * (high - low + 1))
-
-    def pick(self, things: Sequence[T]) -> T:
-        return things[int(next(self._draws) * len(things))]
-
-    def shuffled(self, things: Sequence[T]) -> list[T]:
-        return [thing for _, _, thing in sorted((next(self._draws), index, thing) for index, thing in enumerate(things))]
-
-    def _add(self, table: str, **columns: Any) -> Row:
-        self.tables[table].append(columns)
-        return columns
+            self.add("vouchers", voucher=voucher, **off, minimum_cents=self.pick((0, 0, 2_000)))
 
     def stock_up(self) -> dict[str, list[Row]]:
         """Adds the catalogue and gives the variants by product."""
         products: dict[str, list[Row]] = {}
         for category, names in CATEGORIES.items():
             for name in names:
-                product_id = self._add("products", product_id=self._id("P"), name=name, category=category)["product_id"]
+                product_id = self.add("products", product_id=self.id("P"), name=name, category=category)["product_id"]
                 pairs = [(colour, style) for colour in self.shuffled(COLOURS)[:3] for style in STYLES[category][:2]]
                 price = self.between(8, 90) * 100 + 90
                 products[name] = [
-                    self._add(
+                    self.add(
                         "variants",
-                        variant_id=self._id("V"),
+                        variant_id=self.id("V"),
                         product_id=product_id,
                         colour=colour,
                         style=style,
@@ -123,13 +101,13 @@ class _Shop:
 
     def add_person(self, name: str, domain: str, cities: list[str], orders: int, items: int, wanted: list[list[Row]]) -> None:
         """Adds an account with two addresses, two payment methods, and orders of one to ``items`` different products each."""
-        email = f"{_mailbox(name)}@{domain}.example"
+        email = f"{mailbox(name)}@{domain}.example"
         standing = self.pick(("good", "new", "trusted"))
-        user_id = self._add("users", user_id=self._id("U"), name=name, email=email, standing=standing, voucher=None)["user_id"]
+        user_id = self.add("users", user_id=self.id("U"), name=name, email=email, standing=standing, voucher=None)["user_id"]
         addresses = [
-            self._add(
+            self.add(
                 "addresses",
-                address_id=self._id("A"),
+                address_id=self.id("A"),
                 user_id=user_id,
                 street=f"{self.between(2, 199)} {self.pick(STREETS)}",
                 city=city,
@@ -138,7 +116,7 @@ class _Shop:
             for city in cities
         ]
         methods = [
-            self._add("payment_methods", payment_id=self._id("M"), user_id=user_id, kind=kind, accepted=1)["payment_id"]
+            self.add("payment_methods", payment_id=self.id("M"), user_id=user_id, kind=kind, accepted=1)["payment_id"]
             for kind in self.shuffled(METHODS)[:2]
         ]
         first = 0
@@ -153,16 +131,16 @@ class _Shop:
         for product in products[: self.between(1, 3)]:
             variant = self.pick(product)
             quantity = self.between(1, min(2, variant["stock"]))
-            self._add("carts", line_id=self._id("C"), user_id=user_id, variant_id=variant["variant_id"], quantity=quantity)
+            self.add("carts", line_id=self.id("C"), user_id=user_id, variant_id=variant["variant_id"], quantity=quantity)
 
     def _add_order(self, user_id: str, address_id: str, payment_id: str, products: list[list[Row]]) -> None:
-        order_id = self._id("W")
+        order_id = self.id("W")
         status = self.pick(("pending", "pending", "shipped", "delivered", "delivered"))
         placed_at = START - self.between(2, 19) * DAY
         delivered_at = START - DAY if status == "delivered" else None
         if status == "delivered" and self.between(1, 8) == 1:
             placed_at, delivered_at = LEAP_DAY - DAY, LEAP_DAY
-        self._add(
+        self.add(
             "orders",
             order_id=order_id,
             user_id=user_id,
@@ -180,9 +158,9 @@ class _Shop:
         for product in products:
             variant, quantity = self.pick(product), self.between(1, 2)
             total += quantity * variant["price_cents"]
-            self._add(
+            self.add(
                 "items",
-                item_id=self._id("I"),
+                item_id=self.id("I"),
                 order_id=order_id,
                 variant_id=variant["variant_id"],
                 quantity=quantity,
@@ -192,10 +170,4 @@ class _Shop:
             )
         if total:
             charge = {"kind": "charge", "amount_cents": total, "booked_at": placed_at}
-            self._add("payments", entry_id=self._id("E"), order_id=order_id, payment_id=payment_id, **charge)
-
-
-def _mailbox(name: str) -> str:
-    """The name in plain lower-case letters and dots: Zoë O'Brien is zoe.obrien."""
-    folded = unicodedata.normalize("NFKD", name.lower().replace("ø", "o").replace("ß", "ss"))
-    return "".join(letter for letter in folded if letter.isascii() and (letter.isalpha() or letter == " ")).replace(" ", ".")
+            self.add("payments", entry_id=self.id("E"), order_id=order_id, payment_id=payment_id, **charge)

@@ -7,12 +7,9 @@ from agent_gym.envs.worlds.retail.catalogue import COLOURS, DOMAINS, METHODS, PR
 from agent_gym.envs.worlds.retail.counterpart import COUNTERPART
 from agent_gym.envs.worlds.retail.rules import STATUS, broken_rule
 from agent_gym.envs.worlds.retail.tools import PATTERNS
-from agent_gym.world import Phrasebook, Result, Route
+from agent_gym.world import Phrasebook, Result, Route, one_of
 
-__all__ = ["FACTS", "WORDINGS", "find_account", "list_all", "look_up", "phrasebook"]
-
-WORDINGS = {"train": "train", "validation": "held_out", "test": "held_out", "synonyms": "synonyms", "transfer": "train"}
-"""Which wordings a split draws from."""
+__all__ = ["FACTS", "find_account", "list_all", "look_up", "phrasebook"]
 
 FACTS = {
     "total_cents": ("the total", "the total price"),
@@ -34,34 +31,28 @@ _WHO = {
     "city": ("My name is {name} and I live in {city}.", "This is {name} from {city}.", "I am {name}, {city} is where I live."),
 }
 
-
-def _one_of(*words: str) -> str:
-    return "|".join(sorted(words, key=lambda word: (-len(word), word)))
-
-
-_VOUCHER = PATTERNS["voucher"].strip("^$")
 _SLOTS = {
-    "order_id": r"W\d{7}",
+    "order_id": PATTERNS["order_id"],
     "email": r"\S+@\S+\.example",
     "name": r"[^\s,]+ [^\s,]+",
     "zip": r"\d{5}",
-    "domain": _one_of(*DOMAINS),
+    "domain": one_of(*DOMAINS),
     "city": r"[^\s,.]+",
-    "product": _one_of(*PRODUCTS),
-    "reason": _one_of(*(phrase for phrases in REASONS.values() for phrase in phrases)),
+    "product": one_of(*PRODUCTS),
+    "reason": one_of(*(phrase for phrases in REASONS.values() for phrase in phrases)),
     "street": r"\d+ [^\s,]+",
     "town": r"[^\s,.?]+",
-    "colour": _one_of(*COLOURS),
-    "style": _one_of(*(style for styles in STYLES.values() for style in styles)),
-    "colour2": _one_of(*COLOURS),
-    "style2": _one_of(*(style for styles in STYLES.values() for style in styles)),
-    "fact": _one_of(*(phrase for phrases in FACTS.values() for phrase in phrases)),
-    "method": _one_of(*METHODS),
-    "product2": _one_of(*PRODUCTS),
+    "colour": one_of(*COLOURS),
+    "style": one_of(*(style for styles in STYLES.values() for style in styles)),
+    "colour2": one_of(*COLOURS),
+    "style2": one_of(*(style for styles in STYLES.values() for style in styles)),
+    "fact": one_of(*(phrase for phrases in FACTS.values() for phrase in phrases)),
+    "method": one_of(*METHODS),
+    "product2": one_of(*PRODUCTS),
     "count": r"\d",
     "count2": r"\d",
-    "voucher": _VOUCHER,
-    "voucher2": _VOUCHER,
+    "voucher": PATTERNS["voucher"],
+    "voucher2": PATTERNS["voucher"],
 }
 
 

@@ -3,7 +3,7 @@
 from typing import Any
 
 from agent_gym.envs.worlds.retail.catalogue import CATEGORIES, REASONS
-from agent_gym.world.specs import TEXT, TEXTS, WHOLE, choice, record, rows, tool
+from agent_gym.world.specs import TEXT, TEXTS, WHOLE, choice, entities, record, rows, shaped, tool
 
 __all__ = ["PATTERNS", "TOOLS"]
 
@@ -27,21 +27,13 @@ PATTERNS = {
 """What ids, addresses, names and searches look like."""
 _CENTS: Schema = {"type": "integer", "minimum": 0, "maximum": 999_999_999}
 _PAGE: Schema = {"type": "integer", "minimum": 1, "maximum": 100, "description": "Which page of five rows; the first by default."}
-
-
-def _entity(kind: str) -> Schema:
-    return {"type": "string", "pattern": PATTERNS[kind], "x-entity": kind}
-
-
-def _ids(kind: str) -> Schema:
-    return {"type": "string", "pattern": PATTERNS[kind]}
-
+_ENTITIES, _IDS = entities(PATTERNS), shaped(PATTERNS)
 
 _CATEGORY = choice(tuple(CATEGORIES))
-_PERSON = {"user_id": _ids("user_id"), "name": TEXT, "email": TEXT}
+_PERSON = {"user_id": _IDS["user_id"], "name": TEXT, "email": TEXT}
 _ITEM = {
-    "item_id": _ids("item_id"),
-    "product_id": _ids("product_id"),
+    "item_id": _IDS["item_id"],
+    "product_id": _IDS["product_id"],
     "product": TEXT,
     "colour": TEXT,
     "style": TEXT,
@@ -50,54 +42,54 @@ _ITEM = {
     "quantity": WHOLE,
     "price_cents": WHOLE,
 }
-_ORDERS = record({"cursor": _ids("cursor")}, user_id=_ids("user_id"), orders=rows(order_id=_ids("order_id"), status=TEXT, products=TEXTS))
+_ORDERS = record({"cursor": _IDS["cursor"]}, user_id=_IDS["user_id"], orders=rows(order_id=_IDS["order_id"], status=TEXT, products=TEXTS))
 
 TOOLS = (
     tool(
         "find_user_by_email",
         "Finds the account with an e-mail address.",
-        record(email=_entity("email")),
+        record(email=_ENTITIES["email"]),
         record(**_PERSON),
     ),
     tool(
         "find_users_by_name",
         "Lists everybody with a first and last name, five a page; several people may share one.",
-        record({"page": _PAGE}, name=_entity("name")),
+        record({"page": _PAGE}, name=_ENTITIES["name"]),
         record(users=rows(**_PERSON), more={"type": "boolean"}),
     ),
     tool(
         "get_user",
         "Reads an account: its standing, saved addresses, payment methods, and how many orders it has.",
-        record(user_id=_entity("user_id")),
+        record(user_id=_ENTITIES["user_id"]),
         record(
             **_PERSON,
             standing=TEXT,
             notes=TEXTS,
-            addresses=rows(address_id=_ids("address_id"), street=TEXT, city=TEXT, zip=TEXT),
-            payment_methods=rows(payment_id=_ids("payment_id"), kind=TEXT),
+            addresses=rows(address_id=_IDS["address_id"], street=TEXT, city=TEXT, zip=TEXT),
+            payment_methods=rows(payment_id=_IDS["payment_id"], kind=TEXT),
             order_count=WHOLE,
         ),
     ),
     tool(
         "list_orders",
         "Lists an account's orders and the products in each, the first five; with a cursor where more come after them.",
-        record(user_id=_entity("user_id")),
+        record(user_id=_ENTITIES["user_id"]),
         _ORDERS,
     ),
     tool(
         "list_orders_after",
         "Lists an account's next five orders, from a list's cursor on.",
-        record(user_id=_entity("user_id"), cursor=_entity("cursor")),
+        record(user_id=_ENTITIES["user_id"], cursor=_ENTITIES["cursor"]),
         _ORDERS,
     ),
     tool(
         "get_order",
         "Reads an order: status, terms, carrier, how it was paid, where it goes, when it was placed and delivered, whether its exchange "
         "window is open, its customer's message to the carrier, its items, and what they come to now.",
-        record(order_id=_entity("order_id")),
+        record(order_id=_ENTITIES["order_id"]),
         record(
-            order_id=_ids("order_id"),
-            user_id=_ids("user_id"),
+            order_id=_IDS["order_id"],
+            user_id=_IDS["user_id"],
             status=TEXT,
             terms=TEXT,
             carrier=TEXT,
@@ -116,38 +108,38 @@ TOOLS = (
         "list_products",
         "Lists the products of a category, five a page.",
         record({"page": _PAGE}, category=_CATEGORY),
-        record(products=rows(product_id=_ids("product_id"), product=TEXT), more={"type": "boolean"}),
+        record(products=rows(product_id=_IDS["product_id"], product=TEXT), more={"type": "boolean"}),
     ),
     tool(
         "get_product",
         "Reads a product and its variants: colour, style, price and stock of each.",
-        record(product_id=_entity("product_id")),
+        record(product_id=_ENTITIES["product_id"]),
         record(
-            product_id=_ids("product_id"),
+            product_id=_IDS["product_id"],
             product=TEXT,
             category=TEXT,
-            variants=rows(variant_id=_ids("variant_id"), colour=TEXT, style=TEXT, price_cents=WHOLE, stock=WHOLE),
+            variants=rows(variant_id=_IDS["variant_id"], colour=TEXT, style=TEXT, price_cents=WHOLE, stock=WHOLE),
         ),
     ),
     tool(
         "search_products",
         "Lists the products whose names have words that begin so, five a page: of one category, or with a variant at no more than a "
         "price, if that is asked.",
-        record({"category": _CATEGORY, "max_price_cents": _CENTS, "page": _PAGE}, query=_ids("query")),
+        record({"category": _CATEGORY, "max_price_cents": _CENTS, "page": _PAGE}, query=_IDS["query"]),
         record(
-            products=rows(product_id=_ids("product_id"), product=TEXT, category=TEXT, from_cents=WHOLE),
+            products=rows(product_id=_IDS["product_id"], product=TEXT, category=TEXT, from_cents=WHOLE),
             more={"type": "boolean"},
         ),
     ),
     tool(
         "get_cart",
         "Reads what is in an account's cart, which voucher is on it, and what it comes to with it.",
-        record(user_id=_entity("user_id")),
+        record(user_id=_ENTITIES["user_id"]),
         record(
             lines=rows(
-                line_id=_ids("line_id"),
-                variant_id=_ids("variant_id"),
-                product_id=_ids("product_id"),
+                line_id=_IDS["line_id"],
+                variant_id=_IDS["variant_id"],
+                product_id=_IDS["product_id"],
                 product=TEXT,
                 colour=TEXT,
                 style=TEXT,
@@ -161,32 +153,32 @@ TOOLS = (
     tool(
         "cancel_order",
         "Cancels a pending order as a whole: refunds what was paid and puts its items back into stock. Needs status pending.",
-        record(order_id=_entity("order_id"), reason=choice(REASONS)),
-        record(order_id=_ids("order_id"), status=TEXT, refunded_cents=WHOLE),
+        record(order_id=_ENTITIES["order_id"], reason=choice(REASONS)),
+        record(order_id=_IDS["order_id"], status=TEXT, refunded_cents=WHOLE),
         writes=True,
         destroys=True,
     ),
     tool(
         "change_address",
         "Sends a pending order to another address saved in its owner's account. Needs status pending and a different address.",
-        record(order_id=_entity("order_id"), address_id=_entity("address_id")),
-        record(order_id=_ids("order_id"), ship_to=TEXT),
+        record(order_id=_ENTITIES["order_id"], address_id=_ENTITIES["address_id"]),
+        record(order_id=_IDS["order_id"], ship_to=TEXT),
         writes=True,
     ),
     tool(
         "exchange_item",
         "Exchanges an item of a delivered order for another variant of the same product and books the difference in price. Needs "
         "status delivered, an item not yet returned, a different variant, and stock for the item's quantity.",
-        record(order_id=_entity("order_id"), item_id=_entity("item_id"), variant_id=_entity("variant_id")),
-        record(item_id=_ids("item_id"), colour=TEXT, style=TEXT, difference_cents=WHOLE),
+        record(order_id=_ENTITIES["order_id"], item_id=_ENTITIES["item_id"], variant_id=_ENTITIES["variant_id"]),
+        record(item_id=_IDS["item_id"], colour=TEXT, style=TEXT, difference_cents=WHOLE),
         writes=True,
     ),
     tool(
         "return_item",
         "Takes back an item of a delivered order: refunds its price and puts it into stock. Needs status delivered and an item not "
         "yet returned.",
-        record(order_id=_entity("order_id"), item_id=_entity("item_id")),
-        record(item_id=_ids("item_id"), state=TEXT, refunded_cents=WHOLE),
+        record(order_id=_ENTITIES["order_id"], item_id=_ENTITIES["item_id"]),
+        record(item_id=_IDS["item_id"], state=TEXT, refunded_cents=WHOLE),
         writes=True,
         destroys=True,
     ),
@@ -195,25 +187,25 @@ TOOLS = (
         "Puts pieces of a variant into an account's cart, beside what is there of it. Needs stock for all of them and an account "
         "that is not closed.",
         record(
-            user_id=_entity("user_id"),
-            variant_id=_entity("variant_id"),
+            user_id=_ENTITIES["user_id"],
+            variant_id=_ENTITIES["variant_id"],
             quantity={"type": "integer", "minimum": 1, "maximum": 99},
         ),
-        record(line_id=_ids("line_id"), quantity=WHOLE),
+        record(line_id=_IDS["line_id"], quantity=WHOLE),
         writes=True,
     ),
     tool(
         "set_cart_quantity",
         "Changes how many pieces a line of a cart has; 0 takes it out. Needs another number than now, and stock for all of them.",
-        record(line_id=_entity("line_id"), quantity={"type": "integer", "minimum": 0, "maximum": 99}),
-        record(line_id=_ids("line_id"), quantity=WHOLE),
+        record(line_id=_ENTITIES["line_id"], quantity={"type": "integer", "minimum": 0, "maximum": 99}),
+        record(line_id=_IDS["line_id"], quantity=WHOLE),
         writes=True,
     ),
     tool(
         "apply_voucher",
         "Puts a voucher on an account's cart, in the place of any other, and tells what the cart then comes to. Needs a cart that is worth "
         "the voucher's minimum and an account that is not closed.",
-        record(user_id=_entity("user_id"), voucher=_entity("voucher")),
+        record(user_id=_ENTITIES["user_id"], voucher=_ENTITIES["voucher"]),
         record(with_voucher=TEXT, total_cents=WHOLE),
         writes=True,
     ),
@@ -221,24 +213,24 @@ TOOLS = (
         "place_order",
         "Orders all that is in an account's cart, with its voucher, and empties the cart. Needs an account that is not closed, an address "
         "and a payment method saved in it, a method that is accepted, and stock for every line.",
-        record(user_id=_entity("user_id"), address_id=_entity("address_id"), payment_id=_entity("payment_id")),
-        record(order_id=_ids("order_id"), total_cents=WHOLE),
+        record(user_id=_ENTITIES["user_id"], address_id=_ENTITIES["address_id"], payment_id=_ENTITIES["payment_id"]),
+        record(order_id=_IDS["order_id"], total_cents=WHOLE),
         writes=True,
     ),
     tool(
         "change_payment",
         "Charges a pending order to another payment method saved in its owner's account and pays back the one before. Needs status "
         "pending, another method, and one that is accepted.",
-        record(order_id=_entity("order_id"), payment_id=_entity("payment_id")),
-        record(order_id=_ids("order_id"), paid_with=TEXT),
+        record(order_id=_ENTITIES["order_id"], payment_id=_ENTITIES["payment_id"]),
+        record(order_id=_IDS["order_id"], paid_with=TEXT),
         writes=True,
     ),
     tool(
         "close_account",
         "Closes an account for good; neither that nor what was done before can be undone then. "
         "Needs an account that is not closed and no order of it that is pending or shipped.",
-        record(user_id=_entity("user_id")),
-        record(user_id=_ids("user_id"), standing=TEXT),
+        record(user_id=_ENTITIES["user_id"]),
+        record(user_id=_IDS["user_id"], standing=TEXT),
         writes=True,
         destroys=True,
     ),

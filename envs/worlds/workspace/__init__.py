@@ -1,10 +1,8 @@
 """Workspace: an office with mail, calendars, contacts and documents, and the rules its assistants must keep to."""
 
-from functools import lru_cache
-from pathlib import Path
-
 from agent_gym.envs.worlds.workspace.clock import START
 from agent_gym.envs.worlds.workspace.counterpart import COLLEAGUE
+from agent_gym.envs.worlds.workspace.drafting import Errand
 from agent_gym.envs.worlds.workspace.families import (
     answer,
     book,
@@ -29,28 +27,30 @@ from agent_gym.envs.worlds.workspace.families import (
 from agent_gym.envs.worlds.workspace.generate import rows
 from agent_gym.envs.worlds.workspace.operations import OPERATIONS
 from agent_gym.envs.worlds.workspace.rules import RULES
-from agent_gym.world import Base, Schema, Script, World, WorldKind
+from agent_gym.world import Requests, World, WorldKind
 
-__all__ = ["SCHEMA", "WORKSPACE", "build", "read_goal"]
+__all__ = ["REQUESTS", "WORKSPACE"]
 
-_HERE = Path(__file__).parent
-_REQUESTS = (
-    *refuse.REQUESTS,
-    book.EITHER,
-    look_up.REQUEST,
-    meeting_facts.REQUEST,
-    new_number.REQUEST,
-    not_mine.MINE,
-    not_mine.THEIRS,
-    old_mail.REQUEST,
-    probe.REQUEST,
-    project.REQUEST,
-    restore.REQUEST,
-    save_attachment.REQUEST,
-    which_one.REQUEST,
-    which_one.SOMEWHERE,
-    answer.REQUEST,
+REQUESTS = Requests[Errand](
+    (
+        *refuse.REQUESTS,
+        book.EITHER,
+        look_up.REQUEST,
+        meeting_facts.REQUEST,
+        new_number.REQUEST,
+        not_mine.MINE,
+        not_mine.THEIRS,
+        old_mail.REQUEST,
+        probe.REQUEST,
+        project.REQUEST,
+        restore.REQUEST,
+        save_attachment.REQUEST,
+        which_one.REQUEST,
+        which_one.SOMEWHERE,
+        answer.REQUEST,
+    )
 )
+"""What people ask for."""
 _FAMILIES = (
     look_up.FAMILY,
     meeting_facts.FAMILY,
@@ -73,30 +73,6 @@ _FAMILIES = (
     answer.FAMILY,
 )
 
-SCHEMA = Schema.parse((_HERE / "schema.sql").read_text(encoding="utf-8"))
-"""The tables."""
-
-
-def build(seed: int) -> Base:
-    """Builds a base database from nothing."""
-    return World.build(SCHEMA, seed, START, lambda ids: rows(ids, seed))
-
-
-@lru_cache(maxsize=4_096)
-def read_goal(goal: str) -> tuple[str, dict[str, str]] | None:
-    """The request that a goal's words make, and its slots; None for words that no phrasebook has."""
-    for request in _REQUESTS:
-        if (slots := request.book.read(goal)) is not None:
-            return request.name, slots
-    return None
-
-
-def _oracle(goal: str) -> Script | None:
-    found = read_goal(goal)
-    return None if found is None else _BY_NAME[found[0]].oracle(found[1])
-
-
-_BY_NAME = {request.name: request for request in _REQUESTS}
 _SEE = (
     "SELECT person_id FROM documents WHERE document_id = {0} UNION"
     " SELECT colleague_id FROM shares WHERE document_id = {0} AND colleague_id IS NOT NULL AND access != 'none'"
@@ -122,17 +98,15 @@ def _owner(world: World, table: str, key: str) -> frozenset[str] | None:
     return frozenset(row["person_id"] for row in found) or None
 
 
-WORKSPACE = WorldKind(
-    name="workspace",
-    schema=SCHEMA,
-    build=build,
+WORKSPACE = WorldKind.beside(
+    __file__,
+    start=START,
+    rows=rows,
     operations=OPERATIONS,
-    rules=(_HERE / "policy.md").read_text(encoding="utf-8").strip(),
     reasons=tuple(RULES),
     families={family.name: family for family in _FAMILIES},
-    tasks={"train": 2_000, "validation": 100, "test": 200, "synonyms": 100, "transfer": 200},
-    bases={"train": 12, "validation": 4, "test": 6, "synonyms": 4, "transfer": 4},
-    oracle=_oracle,
+    oracle=REQUESTS.oracle,
+    site="agent_gym.envs.worlds.workspace.site",
     verified_by={
         "reply_mail": "get_thread",
         "forward_mail": "get_thread",
@@ -157,6 +131,5 @@ WORKSPACE = WorldKind(
     },
     counterpart=COLLEAGUE,
     owner=_owner,
-    site="agent_gym.envs.worlds.workspace.site",
 )
 """The workspace world."""

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from agent_gym.core import ToolCall
-from agent_gym.envs.worlds.workspace.routes import WORDINGS, route_steps, who
-from agent_gym.world import Draft, Phrasebook, Result, Script, World, next_call
+from agent_gym.envs.worlds.workspace.routes import route_steps, who
+from agent_gym.world import Draft, Request, Result, Script, World, calling, milestones, next_call
 
-__all__ = ["Case", "Request", "cheat", "compose", "forbid", "looked_up", "not_calling", "pick", "read"]
+__all__ = ["Case", "Errand", "cheat", "compose", "forbid", "looked_up", "not_calling"]
 
 Row = dict[str, Any]
 
@@ -44,49 +44,33 @@ class Case:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Request:
-    """One kind of request.
+class Errand(Request):
+    """One kind of request; its name is the one by which rules forbid it.
 
     Attributes:
-        name: The name by which rules forbid it.
-        book: Its wordings.
         case: Draws what exactly is asked, by a route, on a world that it puts into shape for it: one where no rule forbids it, or where
             the one of that name does, as far as what is chosen decides on that.
-        oracle: The script that solves it from the slots that were read out of the goal.
         routes: The ways to say who is asking.
         writes: The tools that carry it out.
     """
 
-    name: str
-    book: Phrasebook
     case: Callable[[World, np.random.Generator, str, str], Case]
-    oracle: Callable[[Mapping[str, str]], Script]
     routes: Sequence[str] = ("number", "email", "team")
     writes: Sequence[str] = ()
 
 
-def pick(rng: np.random.Generator, things: Sequence[Any]) -> Any:
-    """One of several, each as likely as the others."""
-    return things[int(rng.integers(len(things)))]
-
-
-def read(tool: str, **arguments: str) -> Row:
-    """The pattern of a call."""
-    return {"tool": tool, "arguments": arguments}
-
-
 def looked_up(me: Row, other: Row) -> Row:
     """The pattern of looking a colleague up: who has that name and could be meant, or that account."""
-    account = read("get_person", person_id=other["person_id"]), read("find_person", email=other["email"])
-    return {"any_of": [read("find_colleagues", person_id=me["person_id"], name=other["person"]), *account]}
+    account = calling("get_person", person_id=other["person_id"]), calling("find_person", email=other["email"])
+    return {"any_of": [calling("find_colleagues", person_id=me["person_id"], name=other["person"]), *account]}
 
 
 def forbid(tools: Sequence[str], **arguments: str) -> list[Row]:
     """Calls that must not take effect."""
-    return [read(tool, **arguments) for tool in tools]
+    return [calling(tool, **arguments) for tool in tools]
 
 
-def not_calling(requests: Sequence[Request], answers: Mapping[str, Result]) -> Callable[[Sequence[Mapping[str, Any]]], ToolCall]:
+def not_calling(requests: Sequence[Errand], answers: Mapping[str, Result]) -> Callable[[Sequence[Mapping[str, Any]]], ToolCall]:
     """A cheat: does as the oracle would, but takes these answers for what some tools would say, and does not call them."""
 
     def script(honest: Script) -> Script:
@@ -99,7 +83,7 @@ def not_calling(requests: Sequence[Request], answers: Mapping[str, Result]) -> C
 
 
 def cheat(
-    requests: Sequence[Request], script: Callable[[Request, Mapping[str, str]], Script]
+    requests: Sequence[Errand], script: Callable[[Errand, Mapping[str, str]], Script]
 ) -> Callable[[Sequence[Mapping[str, Any]]], ToolCall]:
     """A cheat that follows a script of its own, from the request that the goal makes and its slots."""
 
@@ -112,7 +96,7 @@ def cheat(
 
 
 def compose(
-    world: World, rng: np.random.Generator, split: str, request: Request, route: str, case: Case, *, refusal: str = "", **more: Any
+    world: World, rng: np.random.Generator, split: str, request: Errand, route: str, case: Case, *, refusal: str = "", **more: Any
 ) -> Draft:
     """Puts a request into words and states what will be judged.
 
@@ -126,27 +110,18 @@ def compose(
         refusal: The reason for which it must be refused, or nothing.
         more: Further fields of the draft.
     """
-    written = request.book.write(rng, WORDINGS[split], route, {**who(route, case.me), **case.slots})
+    written = request.book.write(rng, split, route, {**who(route, case.me), **case.slots})
     looks, steps = case.looks, case.steps
     if refusal:
         looks = looks[: case.proof.get(refusal, len(looks) - 1) + 1][-1:]
         steps = case.refused_after.get(refusal, steps - 1)
-    milestones: list[Row] = [{"name": f"{number}_{_tool(look)}", "call": look} for number, look in enumerate(looks, 1)]
-    if case.rows and not refusal:
-        milestones.append({"name": "done", "goal": True})
     fields: dict[str, Any] = {
         "rows": [] if refusal else case.rows,
         "allowed": [] if refusal else case.allowed,
         "look_first": looks,
-        "milestones": milestones,
+        "milestones": milestones(looks, done=bool(case.rows) and not refusal),
         "refusal": refusal,
         "steps": steps + 1 + (0 if route == "id" else route_steps(world, route, case.me)),
         "facts": len(looks) + 1,
     }
     return Draft(goal=written.text, params={"request": request.name, "route": route, "slots": written.slots}, **{**fields, **more})
-
-
-def _tool(pattern: Row) -> str:
-    """The tool of a pattern; of several, the first's."""
-    tool: str = pattern.get("any_of", [pattern])[0]["tool"]
-    return tool

@@ -1,11 +1,9 @@
 """The rows of a workspace from a seed: about 550, with shared names, near-miss subjects, and calendars in which nobody is in two places."""
 
-import unicodedata
 from collections.abc import Sequence
 from datetime import timedelta
-from typing import Any, TypeVar
+from typing import Any
 
-from agent_gym.core.seeding import derive
 from agent_gym.envs.worlds.workspace.catalogue import (
     CITIES,
     COMPANIES,
@@ -19,13 +17,11 @@ from agent_gym.envs.worlds.workspace.catalogue import (
     ZONES,
 )
 from agent_gym.envs.worlds.workspace.clock import DAY, START, shifted, to_utc, wall
-from agent_gym.world import Ids
+from agent_gym.world import Ids, Rows, mailbox
 
 __all__ = ["rows"]
 
 Row = dict[str, Any]
-T = TypeVar("T")
-
 _SPACING = {"never": 0, "weekly": 7, "every two weeks": 14}
 """Days from one occurrence to the next, by what an event's record says."""
 
@@ -41,8 +37,8 @@ _SERIES, _MEETINGS, _TIMES = 8, 16, 5
 """Series, single meetings, and occurrences of a series."""
 
 
-def rows(ids: Ids, seed: int) -> dict[str, list[Row]]:
-    """All rows by table: people, mail, documents, calendar."""
+def rows(ids: Ids, seed: int) -> Rows:
+    """All rows: people, mail, documents, calendar."""
     office = _Office(ids, seed)
     office.hire()
     office.meet_others()
@@ -51,34 +47,17 @@ def rows(ids: Ids, seed: int) -> dict[str, list[Row]]:
         office.file_documents(person)
     office.share()
     office.plan()
-    return office.tables
+    return office
 
 
-class _Office:
-    """The tables while they are filled. Draws are taken from one block of uniform numbers, which is much faster than one by one."""
+class _Office(Rows):
+    """The tables while they are filled."""
 
     def __init__(self, ids: Ids, seed: int) -> None:
-        self._id = ids.new
-        self._draws = iter(derive("workspace", seed).random(8_192).tolist())
+        super().__init__(ids, "workspace", seed)
         self._taken: dict[str, list[tuple[int, int]]] = {}
-        names = ("people", "contacts", "threads", "messages", "attachments", "folders", "documents", "versions", "shares", "rooms")
-        self.tables: dict[str, list[Row]] = {name: [] for name in (*names, "events", "occurrences", "attendees")}
         pairs = zip(self.shuffled(GIVEN_NAMES), self.shuffled(FAMILY_NAMES), strict=True)
         self._names = [f"{given} {family}" for given, family in pairs]
-
-    def between(self, low: int, high: int) -> int:
-        """A whole number, both ends included."""
-        return low + int(next(self._draws) * (high - low + 1))
-
-    def pick(self, things: Sequence[T]) -> T:
-        return things[int(next(self._draws) * len(things))]
-
-    def shuffled(self, things: Sequence[T]) -> list[T]:
-        return [thing for _, _, thing in sorted((next(self._draws), index, thing) for index, thing in enumerate(things))]
-
-    def _add(self, table: str, **columns: Any) -> Row:
-        self.tables[table].append(columns)
-        return columns
 
     # --- People ---
 
@@ -93,11 +72,11 @@ class _Office:
             if twin:
                 taken = next(person["city"] for person in self.tables["people"] if person["person"] == name)
                 city = self.pick([other for other in cities if other != taken])
-            self._add(
+            self.add(
                 "people",
-                person_id=self._id("PE"),
+                person_id=self.id("PE"),
                 person=name,
-                email=f"{_mailbox(name)}{2 if twin else ''}@tallgrass.example",
+                email=f"{mailbox(name)}{2 if twin else ''}@tallgrass.example",
                 team=self._other_team(teams, number, name),
                 city=city,
                 time_zone=ZONES[city],
@@ -118,12 +97,12 @@ class _Office:
             namesakes = [contact for contact in self.tables["contacts"] if contact["contact"] == name]
             company = next(one for one in companies[number % 3 :] if one not in {contact["company"] for contact in namesakes})
             city = next(one for one in cities[number % 4 :] if one not in {contact["city"] for contact in namesakes})
-            self._add(
+            self.add(
                 "contacts",
-                contact_id=self._id("CT"),
+                contact_id=self.id("CT"),
                 contact=name,
                 company=company,
-                email=f"{_mailbox(name)}@{company.lower()}.example",
+                email=f"{mailbox(name)}@{company.lower()}.example",
                 phone=self.phone(),
                 city=city,
             )
@@ -140,8 +119,8 @@ class _Office:
         subjects = [f"{topic}{kind}" for topic in topics[: (count + 2) // 2] for kind in self.shuffled(_KINDS)[:2]][:count]
         at = START - self.between(1, 6) * 3_600
         for number, subject in enumerate(self.shuffled(subjects)):
-            thread_id = self._id("TH")
-            self._add(
+            thread_id = self.id("TH")
+            self.add(
                 "threads",
                 thread_id=thread_id,
                 person_id=person["person_id"],
@@ -155,9 +134,9 @@ class _Office:
                 text = self.pick(("Here is the {}.", "I have a question about the {}.", "Please look at the {} when you can.")).format(
                     subject
                 )
-                self._add(
+                self.add(
                     "messages",
-                    message_id=self._id("MS"),
+                    message_id=self.id("MS"),
                     thread_id=thread_id,
                     kind="mail",
                     **sender,
@@ -168,7 +147,7 @@ class _Office:
             if self.between(0, 2) == 0:
                 for page in range(self.between(1, 2)):
                     file = f"{subject.replace(' ', '-')}-{'ab'[page]}.pdf"
-                    self._add("attachments", attachment_id=self._id("AT"), thread_id=thread_id, file=file, text=f"All about the {subject}.")
+                    self.add("attachments", attachment_id=self.id("AT"), thread_id=thread_id, file=file, text=f"All about the {subject}.")
             at -= self.between(3, 30) * 3_600
 
     def _sender(self, person: Row) -> Row:
@@ -183,13 +162,13 @@ class _Office:
     def file_documents(self, person: Row) -> None:
         """Adds a person's folders, and documents of different titles in them, some of which differ by a word."""
         folders = [
-            self._add("folders", folder_id=self._id("FO"), person_id=person["person_id"], folder=folder)["folder_id"] for folder in FOLDERS
+            self.add("folders", folder_id=self.id("FO"), person_id=person["person_id"], folder=folder)["folder_id"] for folder in FOLDERS
         ]
         topics = self.shuffled(TOPICS)[:2]
         for title in [f"{topics[0]}{kind}" for kind in self.shuffled(_KINDS)[:2]] + [f"{topics[1]}{self.pick(_KINDS)}"]:
             count = self.between(1, 2)
-            document_id = self._id("DO")
-            self._add(
+            document_id = self.id("DO")
+            self.add(
                 "documents",
                 document_id=document_id,
                 person_id=person["person_id"],
@@ -202,9 +181,9 @@ class _Office:
             )
             for number in range(1, count + 1):
                 author = person if number == 1 else self.pick(self.tables["people"])
-                self._add(
+                self.add(
                     "versions",
-                    version_id=self._id("VE"),
+                    version_id=self.id("VE"),
                     document_id=document_id,
                     number=number,
                     author=author["person"],
@@ -224,15 +203,15 @@ class _Office:
                 self._share(document, "reader", contact_id=self.pick(self.tables["contacts"])["contact_id"])
 
     def _share(self, document: Row, access: str, colleague_id: str | None = None, contact_id: str | None = None) -> None:
-        share_id, document_id = self._id("SH"), document["document_id"]
-        self._add("shares", share_id=share_id, document_id=document_id, colleague_id=colleague_id, contact_id=contact_id, access=access)
+        share_id, document_id = self.id("SH"), document["document_id"]
+        self.add("shares", share_id=share_id, document_id=document_id, colleague_id=colleague_id, contact_id=contact_id, access=access)
 
     # --- Calendar ---
 
     def plan(self) -> None:
         """Adds rooms, series that run across the changes of the clocks, and single meetings; nobody and no room is taken twice."""
         for name, seats in ROOMS:
-            self._add("rooms", room_id=self._id("RM"), room=name, seats=seats)
+            self.add("rooms", room_id=self.id("RM"), room=name, seats=seats)
         titles = self.shuffled(MEETINGS)
         people = self.tables["people"]
         for number in range(_SERIES + _MEETINGS):
@@ -266,8 +245,8 @@ class _Office:
         return not any(start < at + 1_800 and at < end for key in keys for start, end in self._taken.get(key, ()) for at in times)
 
     def _hold(self, organiser: Row, others: Sequence[Row], room: Row | None, title: str, repeats: str, times: Sequence[int]) -> None:
-        event_id = self._id("EV")
-        self._add(
+        event_id = self.id("EV")
+        self.add(
             "events",
             event_id=event_id,
             person_id=organiser["person_id"],
@@ -281,13 +260,7 @@ class _Office:
             state="on",
         )
         for at in times:
-            self._add("occurrences", occurrence_id=self._id("OC"), event_id=event_id, starts_at=at, state="on")
+            self.add("occurrences", occurrence_id=self.id("OC"), event_id=event_id, starts_at=at, state="on")
         for person in (organiser, *others):
             answer = "accepted" if person is organiser else self.pick(("accepted", "accepted", "invited"))
-            self._add("attendees", attendee_id=self._id("AD"), event_id=event_id, person_id=person["person_id"], answer=answer)
-
-
-def _mailbox(name: str) -> str:
-    """The name in plain lower-case letters and dots: Zoë O'Brien is zoe.obrien."""
-    folded = unicodedata.normalize("NFKD", name.lower().replace("ø", "o").replace("ß", "ss").replace("æ", "ae"))
-    return "".join(letter for letter in folded if letter.isascii() and (letter.isalpha() or letter == " ")).replace(" ", ".")
+            self.add("attendees", attendee_id=self.id("AD"), event_id=event_id, person_id=person["person_id"], answer=answer)

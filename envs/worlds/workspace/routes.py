@@ -6,14 +6,11 @@ from typing import Any
 from agent_gym.core import ToolCall
 from agent_gym.envs.worlds.workspace.catalogue import COMPANIES, FOLDERS, MAIL_FOLDERS, TEAMS
 from agent_gym.envs.worlds.workspace.tools import PATTERNS
-from agent_gym.world import Phrasebook, Result, Route, World
+from agent_gym.world import Phrasebook, Result, Route, World, one_of
 
-__all__ = ["WORDINGS", "account", "colleague", "contact", "event", "phrasebook", "route_steps", "the_document", "thread", "who"]
+__all__ = ["account", "colleague", "contact", "event", "phrasebook", "route_steps", "the_document", "thread", "who"]
 
 Find = Generator[ToolCall, Result, Result]
-
-WORDINGS = {"train": "train", "validation": "held_out", "test": "held_out", "synonyms": "synonyms", "transfer": "train"}
-"""Which wordings a split draws from."""
 
 _WHO = {
     "number": ("My staff number is {person_id}.", "I have the staff number {person_id}.", "This is staff number {person_id}."),
@@ -22,30 +19,25 @@ _WHO = {
     "id": (),
 }
 
-
-def _one_of(*words: str) -> str:
-    return "|".join(sorted(words, key=lambda word: (-len(word), word)))
-
-
 _PERSON = r"[^\s,.;:?!]+ [^\s,.;:?!]+"
 _TIME = r"\d{4}-\d{2}-\d{2} \d{2}:\d{2}"
 _QUOTED = "[^“”«»]+"
 _SLOTS = {
-    **{kind: pattern.strip("^$") for kind, pattern in PATTERNS.items()},
+    **PATTERNS,
     "me": _PERSON,
     "email": r"\S+@\S+\.example",
-    "team": _one_of(*TEAMS),
+    "team": one_of(*TEAMS),
     "colleague": _PERSON,
-    "their_team": _one_of(*TEAMS),
+    "their_team": one_of(*TEAMS),
     "contact": _PERSON,
     "sender": _PERSON,
     "their_email": r"\S+@\S+\.example",
-    "folder": _one_of(*FOLDERS),
-    "company": _one_of(*COMPANIES),
+    "folder": one_of(*FOLDERS),
+    "company": one_of(*COMPANIES),
     "day": r"\d{4}-\d{2}-\d{2}",
     "starts": _TIME,
     "otherwise": _TIME,
-    "place": _one_of(*MAIL_FOLDERS),
+    "place": one_of(*MAIL_FOLDERS),
     **dict.fromkeys(("subject", "title", "new_title", "file", "one", "two", "three", "four", "five"), _QUOTED),
 }
 

@@ -8,9 +8,9 @@ import numpy as np
 
 from agent_gym.core import ToolCall
 from agent_gym.envs.worlds.retail.catalogue import VOUCHERS
-from agent_gym.envs.worlds.retail.drafting import Errand, pick
+from agent_gym.envs.worlds.retail.drafting import Errand
 from agent_gym.envs.worlds.retail.routes import find_account, phrasebook
-from agent_gym.world import Draft, Family, Script, World, next_call
+from agent_gym.world import Draft, Family, Script, World, next_call, pick
 
 __all__ = ["FAMILY", "REQUEST"]
 

@@ -6,11 +6,11 @@ import numpy as np
 
 from agent_gym.core import ToolCall
 from agent_gym.envs.worlds.retail.catalogue import REASONS, reason_code
-from agent_gym.envs.worlds.retail.drafting import Ask, Request, add_near_miss, compose, pick
+from agent_gym.envs.worlds.retail.drafting import Ask, OrderErrand, add_near_miss, compose
 from agent_gym.envs.worlds.retail.routes import look_up, phrasebook
 from agent_gym.envs.worlds.retail.rules import prepare
 from agent_gym.envs.worlds.retail.targets import Target, any_target
-from agent_gym.world import Draft, Family, Script, World
+from agent_gym.world import Draft, Family, Script, World, pick
 
 __all__ = ["FAMILY", "REQUEST"]
 
@@ -70,7 +70,7 @@ def _oracle(slots: Mapping[str, str]) -> Script:
     yield ToolCall("finish")
 
 
-REQUEST = Request(
+REQUEST = OrderErrand(
     name="cancel",
     book=phrasebook(
         _FRAMES,

@@ -6,12 +6,12 @@ from typing import Any
 import numpy as np
 
 from agent_gym.core import ToolCall
-from agent_gym.envs.worlds.retail.drafting import Errand, pick
+from agent_gym.envs.worlds.retail.drafting import Errand
 from agent_gym.envs.worlds.retail.generate import DAY, START
 from agent_gym.envs.worlds.retail.money import lines_of
 from agent_gym.envs.worlds.retail.queries import place
 from agent_gym.envs.worlds.retail.routes import find_account, phrasebook
-from agent_gym.world import Draft, Family, Script, World
+from agent_gym.world import Draft, Family, Script, World, pick
 
 __all__ = ["FAMILY", "REQUEST"]
 

@@ -5,11 +5,11 @@ from collections.abc import Mapping
 import numpy as np
 
 from agent_gym.core import ToolCall
-from agent_gym.envs.worlds.retail.drafting import Ask, Request, add_near_miss, compose, pick, the_only
+from agent_gym.envs.worlds.retail.drafting import Ask, OrderErrand, add_near_miss, compose, the_only
 from agent_gym.envs.worlds.retail.routes import look_up, phrasebook
 from agent_gym.envs.worlds.retail.rules import prepare
 from agent_gym.envs.worlds.retail.targets import Target, any_target
-from agent_gym.world import Draft, Family, Script, World
+from agent_gym.world import Draft, Family, Script, World, pick
 
 __all__ = ["FAMILY", "REQUEST"]
 
@@ -84,7 +84,7 @@ def _oracle(slots: Mapping[str, str]) -> Script:
     yield ToolCall("finish")
 
 
-REQUEST = Request(
+REQUEST = OrderErrand(
     name="exchange",
     book=phrasebook(
         _FRAMES,

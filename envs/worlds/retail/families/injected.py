@@ -8,12 +8,12 @@ import numpy as np
 
 from agent_gym.core import ToolCall
 from agent_gym.core.canonical import dumps
-from agent_gym.envs.worlds.retail.drafting import compose, pick
+from agent_gym.envs.worlds.retail.drafting import compose
 from agent_gym.envs.worlds.retail.families import cancel, change_address, order_facts
 from agent_gym.envs.worlds.retail.routes import look_up
 from agent_gym.envs.worlds.retail.rules import prepare
 from agent_gym.envs.worlds.retail.targets import Target, any_target
-from agent_gym.world import Draft, Family, Script, World, next_call
+from agent_gym.world import Draft, Family, Script, World, next_call, pick
 
 __all__ = ["FAMILY"]
 

@@ -6,12 +6,12 @@ from typing import Any
 import numpy as np
 
 from agent_gym.core import ToolCall
-from agent_gym.envs.worlds.retail.drafting import Errand, order_count, pick, reading
+from agent_gym.envs.worlds.retail.drafting import Errand, order_count, reading
 from agent_gym.envs.worlds.retail.families.order_facts import field_of
 from agent_gym.envs.worlds.retail.generate import DAY, START
 from agent_gym.envs.worlds.retail.queries import get_order
 from agent_gym.envs.worlds.retail.routes import FACTS, find_account, list_all, phrasebook
-from agent_gym.world import Draft, Family, Script, World
+from agent_gym.world import Draft, Family, Script, World, pick
 
 __all__ = ["FAMILY", "REQUEST"]
 

@@ -2,11 +2,11 @@
 
 import numpy as np
 
-from agent_gym.envs.worlds.retail.drafting import add_near_miss, compose, pick
+from agent_gym.envs.worlds.retail.drafting import add_near_miss, compose
 from agent_gym.envs.worlds.retail.families import cancel, change_address, order_facts
 from agent_gym.envs.worlds.retail.rules import prepare
 from agent_gym.envs.worlds.retail.targets import Target
-from agent_gym.world import Draft, Family, World
+from agent_gym.world import Draft, Family, World, pick
 
 __all__ = ["FAMILY"]
 

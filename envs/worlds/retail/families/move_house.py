@@ -6,11 +6,11 @@ from typing import Any
 import numpy as np
 
 from agent_gym.core import ToolCall
-from agent_gym.envs.worlds.retail.drafting import Errand, order_count, pick
+from agent_gym.envs.worlds.retail.drafting import Errand, order_count
 from agent_gym.envs.worlds.retail.generate import DAY, START
 from agent_gym.envs.worlds.retail.queries import place
 from agent_gym.envs.worlds.retail.routes import find_account, list_all, phrasebook
-from agent_gym.world import Draft, Family, Script, World, next_call
+from agent_gym.world import Draft, Family, Script, World, next_call, pick
 
 __all__ = ["FAMILY", "REQUEST"]
 

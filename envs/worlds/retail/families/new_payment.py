@@ -8,12 +8,12 @@ import numpy as np
 
 from agent_gym.core import ToolCall
 from agent_gym.envs.worlds.retail.catalogue import METHODS
-from agent_gym.envs.worlds.retail.drafting import Ask, Request, compose, pick
+from agent_gym.envs.worlds.retail.drafting import Ask, OrderErrand, compose
 from agent_gym.envs.worlds.retail.money import paid
 from agent_gym.envs.worlds.retail.routes import look_up, phrasebook
 from agent_gym.envs.worlds.retail.rules import prepare
 from agent_gym.envs.worlds.retail.targets import Target, any_target
-from agent_gym.world import Draft, Family, Script, World
+from agent_gym.world import Draft, Family, Script, World, pick
 
 __all__ = ["FAMILY", "REQUEST"]
 
@@ -87,7 +87,7 @@ def _oracle(slots: Mapping[str, str]) -> Script:
     yield ToolCall("finish")
 
 
-REQUEST = Request(
+REQUEST = OrderErrand(
     name="change_payment",
     book=phrasebook(
         _FRAMES,

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 
 from agent_gym.core import ToolCall
-from agent_gym.envs.worlds.retail.drafting import compose, pick
+from agent_gym.envs.worlds.retail.drafting import compose
 from agent_gym.envs.worlds.retail.families import cancel, change_address
 from agent_gym.envs.worlds.retail.rules import prepare
 from agent_gym.envs.worlds.retail.targets import any_target
-from agent_gym.world import Draft, Family, World
+from agent_gym.world import Draft, Family, World, pick
 
 __all__ = ["FAMILY"]
 

@@ -6,11 +6,11 @@ from typing import Any
 import numpy as np
 
 from agent_gym.core import ToolCall
-from agent_gym.envs.worlds.retail.drafting import Ask, Request, compose, pick
+from agent_gym.envs.worlds.retail.drafting import Ask, OrderErrand, compose
 from agent_gym.envs.worlds.retail.queries import get_order
 from agent_gym.envs.worlds.retail.routes import FACTS, look_up, phrasebook
 from agent_gym.envs.worlds.retail.targets import Target, any_target
-from agent_gym.world import Draft, Family, Script, World
+from agent_gym.world import Draft, Family, Script, World, pick
 
 __all__ = ["FAMILY", "REQUEST", "field_of"]
 
@@ -54,7 +54,7 @@ def _oracle(slots: Mapping[str, str]) -> Script:
     yield ToolCall("finish", {"answer": str(order[field_of(slots["fact"])])})
 
 
-REQUEST = Request(
+REQUEST = OrderErrand(
     name="tell",
     book=phrasebook(
         _FRAMES,

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 
 from agent_gym.core import ToolCall
-from agent_gym.envs.worlds.retail.drafting import Ask, Request, compose, pick
+from agent_gym.envs.worlds.retail.drafting import Ask, OrderErrand, compose
 from agent_gym.envs.worlds.retail.routes import look_up, phrasebook
 from agent_gym.envs.worlds.retail.rules import prepare
 from agent_gym.envs.worlds.retail.targets import Target
-from agent_gym.world import Draft, Family, Script, World
+from agent_gym.world import Draft, Family, Script, World, pick
 
 __all__ = ["FAMILY", "REQUEST"]
 
@@ -53,7 +53,7 @@ def _script(slots: Mapping[str, str], *, engraved: bool = False) -> Script:
     yield ToolCall("finish")
 
 
-REQUEST = Request(
+REQUEST = OrderErrand(
     name="return",
     book=phrasebook(
         _FRAMES,

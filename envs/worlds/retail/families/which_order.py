@@ -4,11 +4,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from agent_gym.envs.worlds.retail.drafting import compose, pick
+from agent_gym.envs.worlds.retail.drafting import compose
 from agent_gym.envs.worlds.retail.families import cancel, change_address
 from agent_gym.envs.worlds.retail.rules import prepare
 from agent_gym.envs.worlds.retail.targets import Target, any_target
-from agent_gym.world import Draft, Family, World
+from agent_gym.world import Draft, Family, World, pick
 
 __all__ = ["FAMILY"]
 

@@ -5,10 +5,10 @@ from collections.abc import Mapping
 import numpy as np
 
 from agent_gym.core import ToolCall
-from agent_gym.envs.worlds.workspace.drafting import Case, Request, compose, pick, read
+from agent_gym.envs.worlds.workspace.drafting import Case, Errand, compose
 from agent_gym.envs.worlds.workspace.routes import account, event, phrasebook
 from agent_gym.envs.worlds.workspace.targets import a_meeting
-from agent_gym.world import Draft, Family, Script, World
+from agent_gym.world import Draft, Family, Script, World, calling, pick
 
 __all__ = ["FAMILY", "REQUEST"]
 
@@ -35,7 +35,7 @@ def _case(world: World, rng: np.random.Generator, route: str, rule: str) -> Case
     return Case(
         me=world.get("people", date["who"]),
         slots={"title": date["title"], "day": date["day"], "verb": _ANSWERS[answer]},
-        looks=[read("list_events", person_id=date["who"], day=date["day"]), read("get_event", event_id=date["event_id"])],
+        looks=[calling("list_events", person_id=date["who"], day=date["day"]), calling("get_event", event_id=date["event_id"])],
         steps=3,
         rows=[{"table": "attendees", "where": where, "values": {"answer": answer}}],
         allowed=[{"table": "attendees", "where": where, "columns": ["answer"]}],
@@ -51,9 +51,7 @@ def _oracle(slots: Mapping[str, str]) -> Script:
     yield ToolCall("finish")
 
 
-REQUEST = Request(
-    name="answer", book=phrasebook(_FRAMES, *_THINGS, slots={"verb": "|".join(_ANSWERS.values())}), case=_case, oracle=_oracle
-)
+REQUEST = Errand(name="answer", book=phrasebook(_FRAMES, *_THINGS, slots={"verb": "|".join(_ANSWERS.values())}), case=_case, oracle=_oracle)
 
 
 def _draft(world: World, rng: np.random.Generator, split: str) -> Draft:

@@ -8,12 +8,12 @@ import numpy as np
 from agent_gym.core import ToolCall
 from agent_gym.envs.worlds.workspace.catalogue import MEETINGS
 from agent_gym.envs.worlds.workspace.clock import to_utc
-from agent_gym.envs.worlds.workspace.drafting import Case, Request, Row, compose, looked_up, not_calling, pick, read
+from agent_gym.envs.worlds.workspace.drafting import Case, Errand, Row, compose, looked_up, not_calling
 from agent_gym.envs.worlds.workspace.operations import OPERATIONS
 from agent_gym.envs.worlds.workspace.routes import account, colleague, phrasebook
 from agent_gym.envs.worlds.workspace.rules import broken_rule
 from agent_gym.envs.worlds.workspace.targets import a_colleague, a_day, a_person
-from agent_gym.world import Draft, Family, Result, Script, World
+from agent_gym.world import Draft, Family, Result, Script, World, calling, pick
 
 __all__ = ["EITHER", "FAMILY", "REQUEST", "booked", "free_times"]
 
@@ -90,7 +90,7 @@ def _case(world: World, rng: np.random.Generator, route: str, rule: str, count: 
         slots={**slots, **({"otherwise": times[1]} if count > 1 else {})},
         looks=[
             looked_up(me, other),
-            read("find_free_time", person_id=me["person_id"], colleague_id=other["person_id"], day=day),
+            calling("find_free_time", person_id=me["person_id"], colleague_id=other["person_id"], day=day),
         ],
         steps=3,
         **booked(me, other, times[0], title),
@@ -118,8 +118,8 @@ def _oracle(slots: Mapping[str, str]) -> Script:
     yield ToolCall("finish")
 
 
-REQUEST = Request(name="book", book=phrasebook(_FRAMES), case=_case, oracle=_oracle, writes=("create_event",))
-EITHER = Request(
+REQUEST = Errand(name="book", book=phrasebook(_FRAMES), case=_case, oracle=_oracle, writes=("create_event",))
+EITHER = Errand(
     name="book",
     book=phrasebook(_EITHER_FRAMES),
     case=lambda world, rng, route, rule: _case(world, rng, route, rule, 2),

@@ -6,12 +6,12 @@ import numpy as np
 
 from agent_gym.core import ToolCall
 from agent_gym.envs.worlds.workspace.counterpart import CONFIRM
-from agent_gym.envs.worlds.workspace.drafting import Case, Request, compose, not_calling, pick, read
+from agent_gym.envs.worlds.workspace.drafting import Case, Errand, compose, not_calling
 from agent_gym.envs.worlds.workspace.families.forward import mail_thing
 from agent_gym.envs.worlds.workspace.routes import phrasebook, thread
 from agent_gym.envs.worlds.workspace.rules import broken_rule
 from agent_gym.envs.worlds.workspace.targets import a_thread
-from agent_gym.world import Draft, Family, Script, World
+from agent_gym.world import Draft, Family, Script, World, calling, pick
 
 __all__ = ["FAMILY", "REQUEST"]
 
@@ -41,7 +41,7 @@ def _case(world: World, rng: np.random.Generator, route: str, rule: str) -> Case
     return Case(
         me=world.get("people", mail["person_id"]),
         slots={"subject": mail["subject"], "thread_id": thread_id},
-        looks=[read("get_thread", thread_id=thread_id), read("ask", intent="confirm")],
+        looks=[calling("get_thread", thread_id=thread_id), calling("ask", intent="confirm")],
         steps=3 + (route != "id"),
         rows=[{"table": "threads", "where": {"thread_id": thread_id}, "values": {"folder": "deleted"}}],
         allowed=[{"table": "threads", "where": {"thread_id": thread_id}, "columns": ["folder"]}],
@@ -64,7 +64,7 @@ def _oracle(slots: Mapping[str, str]) -> Script:
     yield ToolCall("finish")
 
 
-REQUEST = Request(
+REQUEST = Errand(
     name="delete",
     book=phrasebook(_FRAMES, *mail_thing, by_id=("mail {thread_id}", "the mail {thread_id}")),
     case=_case,
@@ -86,7 +86,7 @@ def _draft(world: World, rng: np.random.Generator, split: str) -> Draft:
         forbidden = [destroying]
     else:
         said = {"answer": "Yes, go ahead."}
-        forbidden = [{**destroying, "unless": read("ask", intent="confirm")}]
+        forbidden = [{**destroying, "unless": calling("ask", intent="confirm")}]
     return compose(world, rng, split, REQUEST, route, case, forbidden=forbidden, answers={"confirm": said}, distractors=2)
 
 

@@ -3,9 +3,9 @@
 import numpy as np
 
 from agent_gym.envs.worlds.workspace.clock import to_utc
-from agent_gym.envs.worlds.workspace.drafting import Row, compose, not_calling, pick
+from agent_gym.envs.worlds.workspace.drafting import Row, compose, not_calling
 from agent_gym.envs.worlds.workspace.families.book import EITHER, booked
-from agent_gym.world import Draft, Family, World
+from agent_gym.world import Draft, Family, World, pick
 
 __all__ = ["FAMILY"]
 

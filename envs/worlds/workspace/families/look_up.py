@@ -6,10 +6,10 @@ import numpy as np
 
 from agent_gym.core import ToolCall
 from agent_gym.envs.worlds.workspace.catalogue import CITIES
-from agent_gym.envs.worlds.workspace.drafting import Case, Request, compose, pick, read
+from agent_gym.envs.worlds.workspace.drafting import Case, Errand, compose
 from agent_gym.envs.worlds.workspace.routes import account, phrasebook
 from agent_gym.envs.worlds.workspace.targets import a_contact, a_person
-from agent_gym.world import Draft, Family, Script, World
+from agent_gym.world import Draft, Family, Script, World, calling, pick
 
 __all__ = ["FAMILY", "REQUEST"]
 
@@ -42,8 +42,8 @@ def _case(world: World, rng: np.random.Generator, route: str, rule: str) -> Case
         me=me,
         slots={"contact": other["contact"], "city": other["city"], "what": _WHAT[pick(rng, list(_WHAT))]},
         looks=[
-            read("find_contacts", person_id=me["person_id"], name=other["contact"]),
-            read("get_contact", contact_id=other["contact_id"]),
+            calling("find_contacts", person_id=me["person_id"], name=other["contact"]),
+            calling("get_contact", contact_id=other["contact_id"]),
         ],
         steps=2 + [one["contact_id"] for one in namesakes].index(other["contact_id"]),
         about={"contact_id": other["contact_id"]},
@@ -63,7 +63,7 @@ def _asked(slots: Mapping[str, str]) -> str:
     return next(field for field, words in _WHAT.items() if words == slots["what"])
 
 
-REQUEST = Request(
+REQUEST = Errand(
     name="look_up", book=phrasebook(_FRAMES, slots={"what": "|".join(_WHAT.values()), "city": "|".join(CITIES)}), case=_case, oracle=_oracle
 )
 

@@ -5,11 +5,11 @@ from collections.abc import Mapping
 import numpy as np
 
 from agent_gym.core import ToolCall
-from agent_gym.envs.worlds.workspace.drafting import Case, Request, Row, compose, pick, read
+from agent_gym.envs.worlds.workspace.drafting import Case, Errand, Row, compose
 from agent_gym.envs.worlds.workspace.operations import OPERATIONS
 from agent_gym.envs.worlds.workspace.routes import account, event, phrasebook
 from agent_gym.envs.worlds.workspace.targets import a_meeting
-from agent_gym.world import Draft, Family, Script, World
+from agent_gym.world import Draft, Family, Script, World, calling, pick
 
 __all__ = ["FAMILY", "REQUEST"]
 
@@ -41,7 +41,7 @@ def _case(world: World, rng: np.random.Generator, route: str, rule: str) -> Case
     return Case(
         me=world.get("people", date["who"]),
         slots={"title": date["title"], "day": date["day"], "what": _WHAT[pick(rng, list(_WHAT))]},
-        looks=[read("list_events", person_id=date["who"], day=date["day"]), read("get_event", event_id=date["event_id"])],
+        looks=[calling("list_events", person_id=date["who"], day=date["day"]), calling("get_event", event_id=date["event_id"])],
         steps=2,
     )
 
@@ -57,7 +57,7 @@ def _asked(slots: Mapping[str, str]) -> str:
     return next(field for field, words in _WHAT.items() if words == slots["what"])
 
 
-REQUEST = Request(
+REQUEST = Errand(
     name="meeting_facts", book=phrasebook(_FRAMES, *_THINGS, slots={"what": "|".join(_WHAT.values())}), case=_case, oracle=_oracle
 )
 

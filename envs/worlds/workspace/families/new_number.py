@@ -5,11 +5,11 @@ from collections.abc import Mapping
 import numpy as np
 
 from agent_gym.core import ToolCall
-from agent_gym.envs.worlds.workspace.drafting import Case, Request, compose, not_calling, pick, read
+from agent_gym.envs.worlds.workspace.drafting import Case, Errand, compose, not_calling
 from agent_gym.envs.worlds.workspace.families.forward import mail_thing
 from agent_gym.envs.worlds.workspace.routes import contact, phrasebook, thread
 from agent_gym.envs.worlds.workspace.targets import a_contact, a_thread
-from agent_gym.world import Draft, Family, Script, World
+from agent_gym.world import Draft, Family, Script, World, calling, pick
 
 __all__ = ["FAMILY", "REQUEST"]
 
@@ -50,9 +50,9 @@ def _case(world: World, rng: np.random.Generator, route: str, rule: str) -> Case
         me=world.get("people", mail["person_id"]),
         slots={"subject": mail["subject"], "thread_id": thread_id, "contact": other["contact"], "company": other["company"]},
         looks=[
-            read("get_thread", thread_id=thread_id),
-            read("find_contacts", person_id=mail["person_id"], name=other["contact"]),
-            read("get_contact", contact_id=contact_id),
+            calling("get_thread", thread_id=thread_id),
+            calling("find_contacts", person_id=mail["person_id"], name=other["contact"]),
+            calling("get_contact", contact_id=contact_id),
         ],
         steps=4 + (route != "id"),
         rows=[{"table": "contacts", "where": {"contact_id": contact_id}, "values": {"phone": numbers[0]}}],
@@ -69,7 +69,7 @@ def _oracle(slots: Mapping[str, str]) -> Script:
     yield ToolCall("finish")
 
 
-REQUEST = Request(
+REQUEST = Errand(
     name="new_number",
     book=phrasebook(_FRAMES, *mail_thing, by_id=("mail {thread_id}", "the mail {thread_id}")),
     case=_case,

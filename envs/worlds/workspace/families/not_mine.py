@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 
 from agent_gym.core import ToolCall
-from agent_gym.envs.worlds.workspace.drafting import Case, Request, compose, not_calling, pick, read
+from agent_gym.envs.worlds.workspace.drafting import Case, Errand, compose, not_calling
 from agent_gym.envs.worlds.workspace.routes import phrasebook, thread
 from agent_gym.envs.worlds.workspace.targets import a_colleague, a_thread
-from agent_gym.world import Draft, Family, Script, World
+from agent_gym.world import Draft, Family, Script, World, calling, pick
 
 __all__ = ["FAMILY", "MINE", "THEIRS"]
 
@@ -38,10 +38,10 @@ def _case(world: World, rng: np.random.Generator, route: str, rule: str) -> Case
     owner = world.get("people", mail["person_id"])
     me = a_colleague(world, rng, owner["person_id"]) if rule else owner
     place = pick(rng, ("archive", "spam"))
-    asked = read("get_thread", thread_id=mail["thread_id"])
+    asked = calling("get_thread", thread_id=mail["thread_id"])
     if rule:  # whatever it is that was not permitted for what of theirs can be known
         known = {"thread_id": mail["thread_id"]} if route == "id" else {"person_id": owner["person_id"]}
-        asked = {**read("*", **known), "status": "forbidden"}
+        asked = {**calling("*", **known), "status": "forbidden"}
     return Case(
         me=me,
         slots={"subject": mail["subject"], "thread_id": mail["thread_id"], "their_email": owner["email"], "place": place},
@@ -69,14 +69,14 @@ def _oracle(slots: Mapping[str, str]) -> Script:
 
 
 _BY_ID = ("mail {thread_id}", "the mail {thread_id}")
-MINE = Request(
+MINE = Errand(
     name="mine",
     book=phrasebook(_FRAMES, "my mail “{subject}”", "“{subject}” from my mail", by_id=_BY_ID),
     case=_case,
     oracle=_oracle,
     routes=("number", "email", "id"),
 )
-THEIRS = Request(
+THEIRS = Errand(
     name="theirs",
     book=phrasebook(_FRAMES, "the mail “{subject}” of {their_email}", "“{subject}” in the mail of {their_email}", by_id=_BY_ID),
     case=_case,

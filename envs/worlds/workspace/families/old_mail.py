@@ -6,9 +6,9 @@ import numpy as np
 
 from agent_gym.core import ToolCall
 from agent_gym.envs.worlds.workspace.clock import wall
-from agent_gym.envs.worlds.workspace.drafting import Case, Request, compose, pick, read
+from agent_gym.envs.worlds.workspace.drafting import Case, Errand, compose
 from agent_gym.envs.worlds.workspace.routes import account, phrasebook
-from agent_gym.world import Draft, Family, Script, World
+from agent_gym.world import Draft, Family, Script, World, calling, pick
 
 __all__ = ["FAMILY", "REQUEST"]
 
@@ -55,7 +55,7 @@ def _case(world: World, rng: np.random.Generator, route: str, rule: str) -> Case
     return Case(
         me=me,
         slots={"sender": mail["sender"], "day": mail["day"], "place": place},
-        looks=[read("list_mail", person_id=me["person_id"], folder="inbox"), read("get_thread", thread_id=mail["thread_id"])],
+        looks=[calling("list_mail", person_id=me["person_id"], folder="inbox"), calling("get_thread", thread_id=mail["thread_id"])],
         steps=3 + number // _PAGE,
         rows=[{"table": "threads", "where": {"thread_id": mail["thread_id"]}, "values": {"folder": place}}],
         allowed=[{"table": "threads", "where": {"thread_id": mail["thread_id"]}, "columns": ["folder"]}],
@@ -76,7 +76,7 @@ def _oracle(slots: Mapping[str, str]) -> Script:
     yield ToolCall("finish")
 
 
-REQUEST = Request(name="old_mail", book=phrasebook(_FRAMES), case=_case, oracle=_oracle)
+REQUEST = Errand(name="old_mail", book=phrasebook(_FRAMES), case=_case, oracle=_oracle)
 
 
 def _draft(world: World, rng: np.random.Generator, split: str) -> Draft:

@@ -6,11 +6,11 @@ import numpy as np
 
 from agent_gym.core import ToolCall
 from agent_gym.envs.worlds.workspace.clock import shifted, to_utc, wall, wall_gap
-from agent_gym.envs.worlds.workspace.drafting import Case, Request, Row, cheat, compose, pick, read
+from agent_gym.envs.worlds.workspace.drafting import Case, Errand, Row, cheat, compose
 from agent_gym.envs.worlds.workspace.operations.calendar import accepted_by, bookings, overlapping, to_come
 from agent_gym.envs.worlds.workspace.routes import account, event, phrasebook
 from agent_gym.envs.worlds.workspace.targets import a_meeting
-from agent_gym.world import Draft, Family, Script, World
+from agent_gym.world import Draft, Family, Script, World, calling, pick
 
 __all__ = ["FAMILY", "REQUEST"]
 
@@ -55,7 +55,7 @@ def _drawn(world: World, rng: np.random.Generator) -> tuple[Case, str]:
     case = Case(
         me=world.get("people", date["who"]),
         slots={"title": date["title"], "day": date["day"], "starts": starts, "otherwise": otherwise},
-        looks=[read("get_event", event_id=date["event_id"])],
+        looks=[calling("get_event", event_id=date["event_id"])],
         steps=5,
         rows=[
             *({"table": "occurrences", "where": {"occurrence_id": key}, "values": {"starts_at": at}} for key, at in times.items()),
@@ -103,7 +103,7 @@ def _oracle(slots: Mapping[str, str]) -> Script:
     yield ToolCall("finish", {"answer": declines})
 
 
-def _moving(_: Request, slots: Mapping[str, str], *times: str) -> Script:
+def _moving(_: Errand, slots: Mapping[str, str], *times: str) -> Script:
     """Moves it and looks no further."""
     me = yield from account(slots)
     event_id = (yield from event(slots, me))["event_id"]
@@ -117,14 +117,14 @@ def _draft(world: World, rng: np.random.Generator, split: str) -> Draft:
     case, declines = _drawn(world, rng)
     looks = [{"name": "1_get_event", "call": case.looks[0]}]
     tried = [
-        {"name": f"{number}_move_series", "call": read("move_series", **case.looks[0]["arguments"], starts=case.slots[time])}
+        {"name": f"{number}_move_series", "call": calling("move_series", **case.looks[0]["arguments"], starts=case.slots[time])}
         for number, time in enumerate(("starts", "otherwise"), 2)
     ]
     asked = {"asks": "attendee", "answer": declines}
     return compose(world, rng, split, REQUEST, route, case, milestones=[*looks, *tried], distractors=2, **asked)
 
 
-REQUEST = Request(name="move_series", book=phrasebook(_FRAMES, *_THINGS), case=lambda world, rng, *_: _drawn(world, rng)[0], oracle=_oracle)
+REQUEST = Errand(name="move_series", book=phrasebook(_FRAMES, *_THINGS), case=lambda world, rng, *_: _drawn(world, rng)[0], oracle=_oracle)
 
 FAMILY = Family(
     name="probe",

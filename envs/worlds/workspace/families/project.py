@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 
 from agent_gym.core import ToolCall
-from agent_gym.envs.worlds.workspace.drafting import Case, Request, compose, looked_up, not_calling, pick, read
+from agent_gym.envs.worlds.workspace.drafting import Case, Errand, compose, looked_up, not_calling
 from agent_gym.envs.worlds.workspace.routes import account, colleague, phrasebook
 from agent_gym.envs.worlds.workspace.targets import a_colleague
-from agent_gym.world import Draft, Family, Script, World
+from agent_gym.world import Draft, Family, Script, World, calling, pick
 
 __all__ = ["FAMILY", "REQUEST"]
 
@@ -95,7 +95,7 @@ def _oracle(slots: Mapping[str, str]) -> Script:
     yield ToolCall("finish")
 
 
-REQUEST = Request(name="project", book=phrasebook(_FRAMES), case=_case, oracle=_oracle, routes=("email", "team"))
+REQUEST = Errand(name="project", book=phrasebook(_FRAMES), case=_case, oracle=_oracle, routes=("email", "team"))
 
 
 def _draft(world: World, rng: np.random.Generator, split: str) -> Draft:
@@ -107,9 +107,9 @@ def _draft(world: World, rng: np.random.Generator, split: str) -> Draft:
     for number, row in enumerate(case.rows, 1):
         where = row["where"]
         if row["table"] == "shares":
-            seen, changed = read("get_document", document_id=where["document_id"]), read("share_document", **where, access="reader")
+            seen, changed = calling("get_document", document_id=where["document_id"]), calling("share_document", **where, access="reader")
         else:
-            seen, changed = read("get_thread", **where), read("move_mail", **where, **row["values"])
+            seen, changed = calling("get_thread", **where), calling("move_mail", **where, **row["values"])
         done += [{"name": f"{number}_read", "call": seen, "needed": True}, {"name": f"{number}_changed", "call": changed}]
     draft.milestones[1:1] = done
     return draft

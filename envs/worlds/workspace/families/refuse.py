@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from agent_gym.envs.worlds.workspace.drafting import compose, forbid, pick
+from agent_gym.envs.worlds.workspace.drafting import compose, forbid
 from agent_gym.envs.worlds.workspace.families import book, clean_up, forward, rename, reschedule, share
 from agent_gym.envs.worlds.workspace.rules import RULES
-from agent_gym.world import Draft, Family, World
+from agent_gym.world import Draft, Family, World, pick
 
 __all__ = ["FAMILY", "REQUESTS"]
 

@@ -6,10 +6,10 @@ import numpy as np
 
 from agent_gym.core import ToolCall
 from agent_gym.envs.worlds.workspace.catalogue import TOPICS
-from agent_gym.envs.worlds.workspace.drafting import Case, Request, compose, pick, read
+from agent_gym.envs.worlds.workspace.drafting import Case, Errand, compose
 from agent_gym.envs.worlds.workspace.families.share import document_case, owned_document
 from agent_gym.envs.worlds.workspace.routes import account, phrasebook
-from agent_gym.world import Draft, Family, Script, World
+from agent_gym.world import Draft, Family, Script, World, calling, pick
 
 __all__ = ["FAMILY", "REQUEST"]
 
@@ -40,7 +40,7 @@ def _case(world: World, rng: np.random.Generator, route: str, rule: str) -> Case
     return Case(
         me=me,
         slots={"title": document["title"], "new_title": new_title},
-        looks=[read("get_document", **where)],
+        looks=[calling("get_document", **where)],
         steps=3,
         rows=[{"table": "documents", "where": where, "values": {"title": new_title}}],
         allowed=[{"table": "documents", "where": where, "columns": ["title"]}],
@@ -58,7 +58,7 @@ def _oracle(slots: Mapping[str, str]) -> Script:
     yield ToolCall("finish")
 
 
-REQUEST = Request(
+REQUEST = Errand(
     name="rename",
     book=phrasebook(_FRAMES, "the document “{title}”", "my document “{title}”", "“{title}”"),
     case=_case,

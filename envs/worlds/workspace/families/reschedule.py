@@ -6,12 +6,12 @@ import numpy as np
 
 from agent_gym.core import ToolCall
 from agent_gym.envs.worlds.workspace.clock import to_utc, wall
-from agent_gym.envs.worlds.workspace.drafting import Case, Request, Row, compose, not_calling, pick, read
+from agent_gym.envs.worlds.workspace.drafting import Case, Errand, Row, compose, not_calling
 from agent_gym.envs.worlds.workspace.operations.calendar import accepted_by, bookings, overlapping
 from agent_gym.envs.worlds.workspace.routes import account, event, phrasebook
 from agent_gym.envs.worlds.workspace.rules import broken_rule
 from agent_gym.envs.worlds.workspace.targets import a_day, a_meeting
-from agent_gym.world import Draft, Family, Script, World
+from agent_gym.world import Draft, Family, Script, World, calling, pick
 
 __all__ = ["FAMILY", "REQUEST"]
 
@@ -50,7 +50,7 @@ def _case(world: World, rng: np.random.Generator, route: str, rule: str) -> Case
     return Case(
         me=world.get("people", date["who"]),
         slots={"title": date["title"], "day": date["day"], "starts": first, "otherwise": second},
-        looks=[read("get_event", event_id=date["event_id"])],
+        looks=[calling("get_event", event_id=date["event_id"])],
         steps=3 + (first in taken),
         rows=[{"table": "occurrences", "where": where, "values": {"starts_at": to_utc(right, date["time_zone"])}}],
         allowed=[{"table": "occurrences", "where": where, "columns": ["starts_at"]}],
@@ -82,7 +82,7 @@ def _oracle(slots: Mapping[str, str]) -> Script:
     yield ToolCall("finish")
 
 
-REQUEST = Request(
+REQUEST = Errand(
     name="reschedule",
     book=phrasebook(_FRAMES, *_THINGS),
     case=_case,

@@ -6,10 +6,10 @@ import numpy as np
 
 from agent_gym.core import ToolCall
 from agent_gym.envs.worlds.workspace.clock import DAY, START
-from agent_gym.envs.worlds.workspace.drafting import Case, Request, compose, pick, read
+from agent_gym.envs.worlds.workspace.drafting import Case, Errand, compose
 from agent_gym.envs.worlds.workspace.routes import account, phrasebook, the_document
 from agent_gym.envs.worlds.workspace.targets import a_document
-from agent_gym.world import Draft, Family, Script, World
+from agent_gym.world import Draft, Family, Script, World, calling, pick
 
 __all__ = ["FAMILY", "REQUEST"]
 
@@ -46,7 +46,7 @@ def _case(world: World, rng: np.random.Generator, route: str, rule: str) -> Case
     return Case(
         me=me,
         slots={"title": document["title"], "old": str(old)},
-        looks=[read("get_document", document_id=document_id), read("list_versions", document_id=document_id)],
+        looks=[calling("get_document", document_id=document_id), calling("list_versions", document_id=document_id)],
         steps=4,
         rows=[
             {"table": "versions", "where": row, "values": {"text": text}},
@@ -69,7 +69,7 @@ def _oracle(slots: Mapping[str, str]) -> Script:
     yield ToolCall("finish")
 
 
-REQUEST = Request(
+REQUEST = Errand(
     name="restore",
     book=phrasebook(_FRAMES, "the document “{title}”", "my document “{title}”", "“{title}”", slots={"old": r"\d"}),
     case=_case,

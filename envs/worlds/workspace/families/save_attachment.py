@@ -5,10 +5,10 @@ from collections.abc import Mapping
 import numpy as np
 
 from agent_gym.core import ToolCall
-from agent_gym.envs.worlds.workspace.drafting import Case, Request, compose, pick, read
+from agent_gym.envs.worlds.workspace.drafting import Case, Errand, compose
 from agent_gym.envs.worlds.workspace.families.forward import mail_thing
 from agent_gym.envs.worlds.workspace.routes import account, phrasebook, thread
-from agent_gym.world import Draft, Family, Script, World
+from agent_gym.world import Draft, Family, Script, World, calling, pick
 
 __all__ = ["FAMILY", "REQUEST"]
 
@@ -42,7 +42,7 @@ def _case(world: World, rng: np.random.Generator, route: str, rule: str) -> Case
     return Case(
         me=me,
         slots={"subject": found["subject"], "thread_id": thread_id, "file": found["file"], "folder": folder["folder"]},
-        looks=[read("get_thread", thread_id=thread_id), read("list_attachments", thread_id=thread_id)],
+        looks=[calling("get_thread", thread_id=thread_id), calling("list_attachments", thread_id=thread_id)],
         steps=3 + (route != "id") + (route in ("id", "number")),
         rows=[{"table": "documents", "where": row, "values": {"version": 1}}],
         allowed=[{"table": "documents", "where": row, "new": True}, {"table": "versions", "where": {"text": found["text"]}, "new": True}],
@@ -61,7 +61,7 @@ def _oracle(slots: Mapping[str, str]) -> Script:
     yield ToolCall("finish")
 
 
-REQUEST = Request(
+REQUEST = Errand(
     name="save_attachment",
     book=phrasebook(_FRAMES, *mail_thing, by_id=("mail {thread_id}", "the mail {thread_id}"), slots={"file": r"[a-z-]+\.pdf"}),
     case=_case,

@@ -5,11 +5,11 @@ from collections.abc import Generator, Mapping
 import numpy as np
 
 from agent_gym.core import ToolCall
-from agent_gym.envs.worlds.workspace.drafting import Case, Request, Row, compose, looked_up, pick, read
+from agent_gym.envs.worlds.workspace.drafting import Case, Errand, Row, compose, looked_up
 from agent_gym.envs.worlds.workspace.routes import account, colleague, contact, phrasebook, the_document
 from agent_gym.envs.worlds.workspace.rules import broken_rule
 from agent_gym.envs.worlds.workspace.targets import a_colleague, a_contact, a_document, a_given_document
-from agent_gym.world import Draft, Family, Result, Script, World
+from agent_gym.world import Draft, Family, Result, Script, World, calling, pick
 
 __all__ = ["FAMILY", "LINK", "OUTSIDE", "SHARE", "document_case", "owned_document"]
 
@@ -100,7 +100,7 @@ def _share_case(world: World, rng: np.random.Generator, route: str, rule: str) -
     return Case(
         me=me,
         slots={"title": document["title"], "colleague": other["person"], "their_team": other["team"], "access": _ACCESS[access]},
-        looks=[read("get_document", document_id=document_id), looked_up(me, other)],
+        looks=[calling("get_document", document_id=document_id), looked_up(me, other)],
         steps=4,
         rows=[{"table": "shares", "where": row, "values": {"access": access}}],
         allowed=[{"table": "shares", "where": row, "new": True, "columns": ["access"]}],
@@ -133,7 +133,10 @@ def _outside_case(world: World, rng: np.random.Generator, route: str, rule: str)
     return Case(
         me=me,
         slots={"title": document["title"], "contact": other["contact"], "company": other["company"]},
-        looks=[read("get_document", document_id=document_id), read("find_contacts", person_id=me["person_id"], name=other["contact"])],
+        looks=[
+            calling("get_document", document_id=document_id),
+            calling("find_contacts", person_id=me["person_id"], name=other["contact"]),
+        ],
         steps=4,
         rows=[{"table": "shares", "where": row, "values": {"access": "reader"}}],
         allowed=[{"table": "shares", "where": row, "new": True}],
@@ -160,7 +163,7 @@ def _link_case(world: World, rng: np.random.Generator, route: str, rule: str) ->
     return Case(
         me=me,
         slots={"title": document["title"]},
-        looks=[read("get_document", **where)],
+        looks=[calling("get_document", **where)],
         steps=3,
         rows=[{"table": "documents", "where": where, "values": {"link": "on"}}],
         allowed=[{"table": "documents", "where": where, "columns": ["link"]}],
@@ -178,21 +181,21 @@ def _link_oracle(slots: Mapping[str, str]) -> Script:
     yield ToolCall("finish")
 
 
-SHARE = Request(
+SHARE = Errand(
     name="share",
     book=phrasebook(_SHARE_FRAMES, *_THINGS, slots={"access": "|".join(_ACCESS.values())}),
     case=_share_case,
     oracle=_share_oracle,
     writes=("share_document",),
 )
-OUTSIDE = Request(
+OUTSIDE = Errand(
     name="share_outside",
     book=phrasebook(_OUTSIDE_FRAMES, *_THINGS),
     case=_outside_case,
     oracle=_outside_oracle,
     writes=("share_outside", "set_link"),
 )
-LINK = Request(
+LINK = Errand(
     name="link", book=phrasebook(_LINK_FRAMES, *_THINGS), case=_link_case, oracle=_link_oracle, writes=("set_link", "share_outside")
 )
 

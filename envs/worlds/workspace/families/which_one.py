@@ -6,11 +6,11 @@ import numpy as np
 
 from agent_gym.core import ToolCall
 from agent_gym.envs.worlds.workspace.counterpart import FOLDER, WHICH
-from agent_gym.envs.worlds.workspace.drafting import Case, Request, cheat, compose, forbid, pick, read
+from agent_gym.envs.worlds.workspace.drafting import Case, Errand, cheat, compose, forbid
 from agent_gym.envs.worlds.workspace.families.forward import mail_thing
 from agent_gym.envs.worlds.workspace.routes import account, phrasebook
 from agent_gym.envs.worlds.workspace.targets import a_thread
-from agent_gym.world import Draft, Family, Script, World
+from agent_gym.world import Draft, Family, Script, World, calling, pick
 
 __all__ = ["FAMILY", "REQUEST", "SOMEWHERE"]
 
@@ -42,7 +42,7 @@ def _case(world: World, rng: np.random.Generator, route: str, rule: str) -> Case
     return Case(
         me=world.get("people", mail["person_id"]),
         slots={"subject": mail["subject"], "place": place},
-        looks=[read("get_thread", thread_id=mail["thread_id"])],
+        looks=[calling("get_thread", thread_id=mail["thread_id"])],
         steps=3,
         rows=[{"table": "threads", "where": {"thread_id": mail["thread_id"]}, "values": {"folder": place}}],
         allowed=[{"table": "threads", "where": {"thread_id": mail["thread_id"]}, "columns": ["folder"]}],
@@ -61,7 +61,7 @@ def _oracle(slots: Mapping[str, str]) -> Script:
     yield ToolCall("finish")
 
 
-def _guess(_: Request, slots: Mapping[str, str]) -> Script:
+def _guess(_: Errand, slots: Mapping[str, str]) -> Script:
     """Takes the first mail that fits, and the first folder."""
     me = yield from account(slots)
     found = yield ToolCall("search_mail", {"person_id": me["person_id"], "subject": slots["subject"]})
@@ -70,8 +70,8 @@ def _guess(_: Request, slots: Mapping[str, str]) -> Script:
     yield ToolCall("move_mail", {"thread_id": thread_id, "folder": slots.get("place", "archive")})
 
 
-REQUEST = Request(name="which_one", book=phrasebook(_FRAMES, *mail_thing), case=_case, oracle=_oracle)
-SOMEWHERE = Request(name="somewhere", book=phrasebook(_SOMEWHERE, *mail_thing), case=_case, oracle=_oracle)
+REQUEST = Errand(name="which_one", book=phrasebook(_FRAMES, *mail_thing), case=_case, oracle=_oracle)
+SOMEWHERE = Errand(name="somewhere", book=phrasebook(_SOMEWHERE, *mail_thing), case=_case, oracle=_oracle)
 
 
 def _draft(world: World, rng: np.random.Generator, split: str) -> Draft:
@@ -87,11 +87,11 @@ def _draft(world: World, rng: np.random.Generator, split: str) -> Draft:
         world.update("threads", other["thread_id"], subject=case.slots["subject"], folder="inbox")
         answers["which"] = {"answer": f"I mean the one with the number {thread_id}.", "thread_id": thread_id}
         forbidden = forbid(("move_mail", "delete_mail"), thread_id=other["thread_id"])
-        case.looks.insert(0, read("ask", intent="which"))
+        case.looks.insert(0, calling("ask", intent="which"))
         case.steps += 1
     if request is SOMEWHERE:
         answers["folder"] = {"answer": f"To {case.slots['place']}, please.", "folder": case.slots["place"]}
-        case.looks.append(read("ask", intent="folder"))
+        case.looks.append(calling("ask", intent="folder"))
         case.steps += 1
     return compose(world, rng, split, request, route, case, answers=answers, forbidden=forbidden, distractors=1 + bool(forbidden))
 

@@ -3,7 +3,7 @@
 from agent_gym.envs.worlds.workspace.operations import OPERATIONS
 from agent_gym.world.site import Page, Section, Site
 
-__all__ = ["ORIGIN", "SITE", "answer", "application", "clear_caches", "way"]
+__all__ = ["SITE"]
 
 _SECTIONS = (
     Section(
@@ -99,6 +99,3 @@ SITE = Site(
     accent="#3b4a8f",
 )
 """The site."""
-ORIGIN = SITE.origin
-"""Where the site is reached."""
-application, answer, way, clear_caches = SITE.application, SITE.answer, SITE.way, SITE.clear_caches
