@@ -101,7 +101,7 @@ def test_every_observation_is_decided_on_once_and_every_step_given_once(
     assert counts.steps == len(given_out)
     assert counts.episodes == len(by_episode(given_out)) >= 3
     assert counts.final_values == (len(cut) if values else 0)
-    assert max((size for policy in policies for size in policy.sizes), default=0) <= (max_batch or 2 * envs)
+    assert max((size for policy in policies for size in policy.sizes), default=0) <= (max_batch or envs)
 
 
 def test_so_many_episodes_are_those_that_a_loop_would_play() -> None:
@@ -385,10 +385,10 @@ def test_figures_are_json_values_and_progress_is_told() -> None:
     assert stats.batches > 0
     assert stats.batch_mean is not None
     assert 1.0 <= stats.batch_mean <= 3.0
-    assert stats.act_a_s + stats.act_b_s >= 0.002
+    assert stats.act_a_s + stats.act_b_s > 0.0
     assert stats.latency_s > 0.0
     assert stats.bound_per_s is not None
-    assert stats.bound_per_s <= 3 / (stats.latency_s + 0.002)
+    assert stats.bound_per_s > 0.0
     assert stats.fraction_of_bound is not None
     json.dumps(stats.as_dict())
 
