@@ -43,7 +43,7 @@ __all__ = ["TrainResult", "train"]
 
 _LEAK_CHECK_EVERY = 500
 """Resets, of all environments together, after which one of them is compared with fresh ones."""
-_MAY_CHANGE = frozenset({"steps", "time_limit_s", "threads"})
+_MAY_CHANGE = frozenset({"steps", "time_limit_s", "threads", "backend"})
 
 
 @dataclass(frozen=True)
@@ -76,8 +76,8 @@ def train(
         config: What to do.
         folder: The run's folder.
         store: A run of a trajectory store, which keeps every episode that is learned from.
-        resume: Go on from the folder's checkpoint, or from the start if there is none yet. ``steps``, ``time_limit_s`` and
-            ``threads`` may have changed.
+        resume: Go on from the folder's checkpoint, or from the start if there is none yet. ``steps``, ``time_limit_s``,
+            ``threads`` and ``backend`` may have changed.
         progress: Whether to show a progress bar on stderr; by default, if stderr is a terminal.
 
     Raises:

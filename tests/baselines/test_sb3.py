@@ -1,5 +1,6 @@
 """The policy class scores candidates whatever their order, in stock algorithms; cloning and training do what they say."""
 
+import dataclasses
 import subprocess
 import sys
 import time
@@ -203,12 +204,30 @@ def test_plain_ppo_from_scratch_keeps_its_last_model(tmp_path: Path) -> None:
     assert (policy.name, policy.version) == ("ppo", 32)
 
 
-def test_a_leak_stops_a_training_and_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.slow
+def test_asynchronous_training_notes_what_only_the_learner_knows_and_goes_on(tmp_path: Path) -> None:
+    config = TrainConfig(**{**TINY, "n_steps": 8}, algo="async-maskable-ppo", steps=32, eval_episodes=2, checkpoint_every=16)
+    run = TrajectoryStore(tmp_path / "store").open_run(policy=config.algo, env_id=ENV_ID)
+    result = train(config, tmp_path / "run", store=run, progress=False)
+    assert 32 <= result.steps < 64
+    assert [result.curve[0]["steps"], result.curve[-1]["steps"]] == [0, result.steps]
+    episodes = TrajectoryStore(tmp_path / "store").episodes(run_id=run.run_id, where="source = 'policy'")
+    assert max(row["policy_version_end"] for row in episodes) >= 1
+    longer = dataclasses.replace(config, steps=result.steps + 16, backend="process")
+    again = train(longer, tmp_path / "run", resume=True, progress=False)
+    assert again.steps >= longer.steps
+    assert again.curve[: len(result.curve)] == result.curve
+    policy = load(str(again.model), tool_task())
+    assert policy.name == "async-maskable-ppo"
+
+
+@pytest.mark.parametrize("algo", ["ppo", "async-ppo"])
+def test_a_leak_stops_a_training_and_is_named(algo: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     spec = gymnasium.envs.registration.EnvSpec("Clock-v0", "agent_gym.factory:make", kwargs={"env": "agent_gym.testing.leaky:Clock"})
     monkeypatch.setitem(gymnasium.registry, "Clock-v0", spec)
     monkeypatch.setattr("agent_gym.baselines.sb3.training._LEAK_CHECK_EVERY", 4)
     with pytest.raises(StateLeakError, match=r"task 'retail/.*', after 2 resets: probes\.clock is"):
-        train(TrainConfig(**{**TINY, "bc": 0}, env_id="Clock-v0", algo="ppo", steps=256, eval_episodes=0), tmp_path, progress=False)
+        train(TrainConfig(**{**TINY, "bc": 0}, env_id="Clock-v0", algo=algo, steps=256, eval_episodes=0), tmp_path, progress=False)
 
 
 @pytest.mark.slow
@@ -238,6 +257,8 @@ def test_bad_settings_are_named() -> None:
         TrainConfig(gamma=1.5)
     with pytest.raises(ConfigurationError, match="unknown algo 'dqn'"):
         TrainConfig(algo="dqn")
+    with pytest.raises(ConfigurationError, match="unknown backend 'cloud'"):
+        TrainConfig(algo="async-ppo", backend="cloud")
     with pytest.raises(ConfigurationError, match="does not divide"):
         TrainConfig(batch_size=500)
     with pytest.raises(ConfigurationError, match="holds no training run"):
