@@ -10,7 +10,9 @@ from agent_gym.errors import ConfigurationError, unknown
 
 __all__ = ["BENCHES", "run_bench"]
 
-BENCHES = {name: f"agent_gym.bench.{name}" for name in ("gateway", "runner", "sandbox", "store", "tools", "web", "wrappers")}
+BENCHES = {
+    name: f"agent_gym.bench.{name}" for name in ("code", "gateway", "runner", "sandbox", "store", "tools", "training", "web", "wrappers")
+}
 """Benchmarks by name; each module has ``measure(progress) -> dict`` of metrics."""
 
 
