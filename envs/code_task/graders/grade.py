@@ -3,12 +3,14 @@
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from agent_gym.sandbox import Limits
 
 __all__ = ["Grade", "Work", "patient"]
 
-_PATIENCE = 6.0
+_PATIENCE = 3.0
+_LONGEST_S = 3600.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,7 +46,8 @@ class Grade:
 def patient(limits: Limits) -> Limits:
     """The same limits, but for so much elapsed time that a busy machine fails nobody: CPU time decides.
 
-    That is six times the CPU time, and as many times that as there are programs now, on average, that want to run on one core.
+    That is three times the CPU time where the machine is at rest, and as many times that as there are programs for each of its cores.
     """
-    crowd = max(1.0, os.getloadavg()[0] / len(os.sched_getaffinity(0)))
-    return replace(limits, wall_s=min(3600.0, max(limits.wall_s, _PATIENCE * crowd * limits.cpu_s)))
+    now = int(Path("/proc/loadavg").read_text(encoding="ascii").split()[3].partition("/")[0])  # that run or wait for a core
+    crowd = max(1.0, max(now, os.getloadavg()[0]) / len(os.sched_getaffinity(0)))
+    return replace(limits, wall_s=min(_LONGEST_S, crowd * max(limits.wall_s, _PATIENCE * limits.cpu_s)))
