@@ -30,6 +30,7 @@ from agent_gym.core.action import ToolCall
 from agent_gym.core.canonical import dumps
 from agent_gym.core.closing import CLOSING
 from agent_gym.core.tool import ToolSpec
+from agent_gym.interface.answers import answers, said
 from agent_gym.interface.edits import python_edits
 from agent_gym.interface.hashing import tokens, value_tokens
 
@@ -45,10 +46,6 @@ _ANSWER = "answer to the goal"
 _EDIT, _EDITED = "edit of a text", "edited text"
 """The kinds of entities that stand for an edit, and for what it takes away; no field is named so."""
 _FINISH = CLOSING[0]
-_MAX_ANSWER = 2_000
-"""Characters that ``finish`` takes."""
-_LINK = re.compile(r'(?<!\\)\[\d+\] link "((?:[^"\\]|\\.)*)"(?: \([a-z, ]+\))?')
-_MONEY = re.compile(r"(-?)\$([0-9]+)\.([0-9]{2})")
 _NO_VIEW: Mapping[str, Any] = {}
 
 
@@ -179,7 +176,7 @@ class Memory:
         outline = view.get("outline", "")
         if outline != self._outline:
             self._outline, self.page = outline, tokens(outline)
-            for text, words in _answers(outline, asks) if asks else ():
+            for text, words in answers(outline, asks) if asks else ():
                 self._see((_ANSWER, text), words)
         self.newest += self.page
 
@@ -260,7 +257,7 @@ class Memory:
                 for entity in listed:
                     self._see(entity)
                 here += listed
-            if name == self._asks and (text := _said(part)):
+            if name == self._asks and (text := said(part)):
                 words = words or tuple(value_tokens(value))
                 self._see((_ANSWER, text), words)
         if isinstance(path := value.get("path"), str) and isinstance(content := value.get("content"), str):
@@ -394,14 +391,6 @@ def _kind(schema: Mapping[str, Any]) -> str | None:
     return str(found) if found else None
 
 
-def _said(value: Any) -> str:
-    """A field's value as ``finish`` would say it; empty where it cannot be said."""
-    if isinstance(value, list):
-        return ", ".join(map(_said, value)) if not any(isinstance(part, list | dict) for part in value) else ""
-    text = value if isinstance(value, str) else "" if value is None or isinstance(value, dict) else dumps(value).decode()
-    return text if len(text) <= _MAX_ANSWER else ""
-
-
 def _patterns(schema: Mapping[str, Any]) -> list[str]:
     """The patterns of ``x-find``."""
     found = schema.get("x-find", [])
@@ -414,34 +403,3 @@ def _finder(pattern: str | None) -> re.Pattern[str] | None:
 
 def _compiled(pattern: str) -> re.Pattern[str]:
     return re.compile(rf"(?<!\w)(?:{pattern.removeprefix('^').removesuffix('$')})(?!\w)")
-
-
-def _answers(outline: str, asks: str) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """What a page shows under the name of what is asked for, each with the words of its line."""
-    wanted, column, rows = _term(asks), -1, False
-    for line in outline.split("\n"):
-        if line.startswith("| "):
-            cells = line[2:].removesuffix(" |").split(" | ")
-            if not rows:  # the headings
-                column = next((at for at, heading in enumerate(cells) if _term(heading) == wanted), -1)
-            elif 0 <= column < len(cells) and (text := _shown(cells[column].replace("\\|", "|"), asks)):
-                yield text, tokens(line)
-            rows = True
-            continue
-        rows = False
-        term, _, value = line.partition(": ")
-        if value and _term(term) == wanted and (text := _shown(value, asks)):
-            yield text, tokens(line)
-
-
-def _term(name: str) -> str:
-    """A name as fields and pages have it in common."""
-    return "".join(word for word in tokens(name) if word not in ("id", "cents"))
-
-
-def _shown(text: str, asks: str) -> str:
-    """What a piece of an outline says as a result would, links by their names; empty for what is too long to be said."""
-    text = _LINK.sub(lambda link: link[1], text).replace("\\[", "[").strip()
-    if asks.endswith("_cents") and (money := _MONEY.fullmatch(text)):
-        text = str(int(money[1] + money[2] + money[3]))
-    return text if len(text) <= _MAX_ANSWER else ""
