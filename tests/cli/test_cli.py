@@ -131,7 +131,7 @@ def test_bench_tools_gives_its_keys(tmp_path: Path) -> None:
         (["eval", "noop", TOOL, "--set", "flavour"], "--set 'flavour': write KEY=JSON"),
         (["eval", "noop", TOOL, "--set", "flavour=1"], "flavour"),
         (["eval", "noop", TOOL, "--perturb", "wording,colour"], "unknown kind of perturbation 'colour'; known: interface, state, wording"),
-        (["bench", "luck"], "unknown benchmark 'luck'; known: gateway, "),
+        (["bench", "luck"], "unknown benchmark 'luck'; known: code, gateway, "),
         (["check", "tasks", TOOL, "--all"], "it takes no id"),
         (["check", "tasks", "--card", "card.md"], "add --all"),
         (["tasks", "explain"], "no episodes in"),
