@@ -3,9 +3,9 @@
 import ast
 from typing import Any
 
-from agent_gym.envs.code_task.graders.drivers.calls import REFERENCE, told
+from agent_gym.envs.code_task.graders.drivers.calls import REFERENCE
 
-__all__ = ["read", "told"]
+__all__ = ["read"]
 
 
 def read(text: str) -> list[dict[str, Any]]:

@@ -11,6 +11,7 @@ from agent_gym.envs.code_task.calling import read
 from agent_gym.envs.code_task.graders.drivers import driver
 from agent_gym.envs.code_task.graders.drivers.calls import told
 from agent_gym.envs.code_task.graders.exact import exactly
+from agent_gym.envs.code_task.graders.quoting import quoted
 from agent_gym.sandbox import CandidateError, CandidateProcess, Limits, default_pool
 
 __all__ = ["RUNNERS", "Case", "forget", "run_visible"]
@@ -54,7 +55,7 @@ def _calls(files: Mapping[str, bytes], visible: Mapping[str, Any], limits: Limit
         for arguments, value in visible["cases"]:
             try:
                 result = candidate.call(visible["entry_point"], ast.literal_eval(arguments)).value
-                passed, got, cut_off = exactly(result, ast.literal_eval(value)), repr(result), False
+                passed, got, cut_off = exactly(result, ast.literal_eval(value)), quoted(result, _SHOWN), False
             except CandidateError as error:
                 passed, got, cut_off = False, str(error), error.kind in ("timeout", "died")
             name = f"{visible['entry_point']}{arguments}"

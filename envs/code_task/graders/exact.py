@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from agent_gym.envs.code_task.graders.grade import Grade, Work
+from agent_gym.envs.code_task.graders.quoting import quoted
 from agent_gym.sandbox import CandidateError, CandidateProcess, Limits, SandboxPool
 
 __all__ = ["exactly", "judge"]
@@ -22,7 +23,7 @@ def judge(work: Work, hidden: Mapping[str, Any], limits: Limits, pool: SandboxPo
             except CandidateError as error:
                 return Grade(passed=False, detail=f"{hidden['entry_point']}{arguments} gives no value: {error}")
             if not exactly(got, ast.literal_eval(value)):
-                return Grade(passed=False, detail=f"{hidden['entry_point']}{arguments} gives {got!r:.300}, expected {value}")
+                return Grade(passed=False, detail=f"{hidden['entry_point']}{arguments} gives {quoted(got)}, expected {value}")
     return Grade(passed=True)
 
 

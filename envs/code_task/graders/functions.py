@@ -5,6 +5,7 @@ from typing import Any
 
 from agent_gym.envs.code_task.graders.compare import SPECIAL, listed, same
 from agent_gym.envs.code_task.graders.grade import Grade, Work
+from agent_gym.envs.code_task.graders.quoting import quoted
 from agent_gym.sandbox import CandidateError, CandidateProcess, CodecError, Limits, SandboxPool, grade_with_check
 from agent_gym.sandbox.codec import loads
 
@@ -99,7 +100,7 @@ def _judged(
     try:
         for number, got in enumerate(_values(program, name, given, limits, pool), 1):
             if not right(number - 1, got):
-                return Grade(passed=False, detail=f"call {number} of {len(given)} gives another value: {got!r:.300}")
+                return Grade(passed=False, detail=f"call {number} of {len(given)} gives another value: {quoted(got)}")
     except (CandidateError, CodecError) as error:
         return Grade(passed=False, detail=f"call {number + 1} of {len(given)} gives no value: {error}")
     return Grade(passed=True)

@@ -1,19 +1,18 @@
 """Projects, judged by calls: the project's code runs in one process, and what its calls should give stays in this one."""
 
-import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import orjson
 
 from agent_gym.envs.code_task.graders.drivers import driver
+from agent_gym.envs.code_task.graders.exact import exactly
 from agent_gym.envs.code_task.graders.grade import Grade, Work
+from agent_gym.envs.code_task.graders.quoting import quoted
 from agent_gym.sandbox import CandidateError, CandidateProcess, CodecError, Limits, SandboxPool
 from agent_gym.sandbox.codec import dumps, loads
 
-__all__ = ["as_json", "from_json", "judge", "same"]
-
-_CLOSE = {"rel_tol": 1e-9, "abs_tol": 1e-12}
+__all__ = ["as_json", "from_json", "judge"]
 
 
 def judge(work: Work, hidden: Mapping[str, Any], limits: Limits, pool: SandboxPool) -> Grade:
@@ -48,26 +47,6 @@ def from_json(plain: Any) -> Any:
     return loads(orjson.dumps(plain))
 
 
-def same(one: Any, other: Any) -> bool:
-    """Whether two values are equal and of the same exact types throughout; floats may differ by rounding."""
-    if type(one) is not type(other):
-        return False
-    if isinstance(one, float):
-        return one == other or math.isclose(one, other, **_CLOSE) or (math.isnan(one) and math.isnan(other))
-    if isinstance(one, list | tuple):
-        return len(one) == len(other) and all(map(same, one, other))
-    if isinstance(one, dict):
-        return _members(one) == _members(other) and all(same(one[key], other[key]) for key in one)
-    if isinstance(one, set | frozenset):
-        return _members(one) == _members(other)
-    return bool(one == other)
-
-
-def _members(values: Any) -> list[bytes]:
-    """A set's members, or a dict's keys, with their types."""
-    return sorted(map(dumps, values))
-
-
 def _wrong(steps: Sequence[Mapping[str, Any]], outcomes: Any) -> str:
     """What is wrong with what came of a case's steps; empty if nothing is. The outcomes may be anything at all."""
     if type(outcomes) is not list or len(outcomes) != len(steps):
@@ -75,11 +54,11 @@ def _wrong(steps: Sequence[Mapping[str, Any]], outcomes: Any) -> str:
     for number, (step, outcome) in enumerate(zip(steps, outcomes, strict=True), 1):
         kind, told = outcome if type(outcome) is tuple and len(outcome) == 2 else (None, None)
         if "raises" in step:
-            wanted, right = f"raises {step['raises']}", same((kind, told), ("raised", step["raises"]))
+            wanted, right = f"raises {step['raises']}", exactly((kind, told), ("raised", step["raises"]))
         elif "keep" in step:
             wanted, right = "is kept", kind == "kept"
         else:
-            wanted, right = f"gives {step.get('expect')!r}", kind == "value" and ("expect" not in step or same(told, step["expect"]))
+            wanted, right = f"gives {step.get('expect')!r}", kind == "value" and ("expect" not in step or exactly(told, step["expect"]))
         if not right:
-            return f"step {number}, {step['call']}: {wanted}, got {kind} {told!r}"
+            return f"step {number}, {step['call']}: {wanted}, got {quoted(outcome)}"
     return ""

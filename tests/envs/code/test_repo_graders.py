@@ -64,10 +64,19 @@ CALLS = {
 
 def test_calls_decide_about_functions_exceptions_and_objects() -> None:
     assert judged("repo", RIGHT, CALLS) == Grade(passed=True)
-    assert "step 1, pkg.sums:add: gives 3, got value -1" in judged("repo", {}, CALLS).detail
+    assert "step 1, pkg.sums:add: gives 3, got ('value', -1)" in judged("repo", {}, CALLS).detail
     assert not judged("repo", RIGHT, {"cases": []}).passed
     assert not judged("repo", RIGHT, {"cases": [*CALLS["cases"], case("pkg.sums.add(1.0, 2)", 3)]}).passed  # 3.0 is no 3
-    assert judged("repo", RIGHT, {"cases": [case("pkg.sums.add(0.1, 0.2)", 0.3)]}).passed
+
+
+@pytest.mark.parametrize(
+    "value",
+    ["10**5000", "1 << 400_000", "'x' * (5 << 20)", "float('nan')", "(i for i in iter(int, 1))", "True", "[3]", "object()", "'\\ud800'"],
+)
+def test_odd_values_are_wrong_and_no_more(value: str) -> None:
+    assert not judged("repo", {"pkg/sums.py": f"def add(*a): return {value}\n"}, CALLS).passed
+    forged = f"import sys\nsys.modules['__main__'].call = lambda *a: ('value', {value}, (), {{}})\ndef add(*a): return 3\n"
+    assert not judged("repo", {"pkg/sums.py": forged}, CALLS).passed
 
 
 def test_exactly_the_tests_that_were_asked_for_decide() -> None:
