@@ -102,7 +102,8 @@ class Row:
 
     def rest(self, known: Iterable[str]) -> dict[str, Any]:
         """All other fields, as JSON values; what JSON cannot hold exactly is None."""
-        return {_printable(name): _value(value) for name, value in self.fields.items() if name not in set(known)}
+        read = set(known)
+        return {_printable(name): _value(value) for name, value in self.fields.items() if name not in read}
 
     def _sound(self, value: Any, what: str) -> str:
         if not isinstance(value, str):
