@@ -43,7 +43,7 @@ globalThis.drawn ??= (() => {
     }
     if (text) return {label: text, drawn: false};
     const ground = colour(style.backgroundColor);
-    if (!ground && style.backgroundImage === "none" && !parseFloat(style.borderTopWidth) && !pictures.has(name) && style.cursor === "auto") return null;
+    if (!ground && style.backgroundImage === "none" && !style.content.startsWith("url(") && !parseFloat(style.borderTopWidth) && !pictures.has(name) && style.cursor === "auto") return null;
     return {label: `${ground} ${e.getAttribute("alt") || e.getAttribute("title") || called(e, name)}`.trim().slice(0, MOST), drawn: true};
   }
 

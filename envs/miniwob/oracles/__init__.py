@@ -4,8 +4,7 @@ Each is a generator function ``script(goal, fields, view)``, written as straight
 of the tools that `agent_gym.envs.miniwob.MiniWoB` lists, and is sent what the page shows after it::
 
     def click_button(goal: str, fields: Fields, view: View) -> Script:
-        name = re.fullmatch(r'Click on the "(.*)" button\.', goal)[1]
-        button = next(one for one in view["elements"] if one["role"] == "button" and one.get("name") == name)
+        button = find(view, "button", asked('"(.*)"', goal)[0])
         view = yield ToolCall("click", {"bid": button["bid"]})
 
 - ``goal``: what the page asks, as one line of text (``data["goal"]``).
@@ -25,49 +24,44 @@ something else was done than it wanted, it is begun anew with what is shown then
 `ORACLES` holds them by page; a page that is not in it has no oracle.
 """
 
-import re
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from agent_gym.core import ToolCall
+from agent_gym.envs.miniwob.oracles.clicking import CLICKING
+from agent_gym.envs.miniwob.oracles.dragging import DRAGGING
+from agent_gym.envs.miniwob.oracles.seeing import Fields, NotShown, Oracle, Script, View
+from agent_gym.envs.miniwob.oracles.shapes import SHAPES
+from agent_gym.envs.miniwob.oracles.sites import SITES
+from agent_gym.envs.miniwob.oracles.typing import TYPING
 
 __all__ = ["ORACLES", "Fields", "Script", "View", "next_call"]
 
-Fields = Mapping[str, str]
-"""What is asked, in parts."""
-View = Mapping[str, Any]
-"""What a page shows: ``data["view"]`` of an observation."""
-Script = Generator[ToolCall, View, None]
 
-
-def next_call(script: Callable[[str, Fields, View], Script], observations: Sequence[Mapping[str, Any]]) -> ToolCall:
+def next_call(oracle: Oracle, observations: Sequence[Mapping[str, Any]]) -> ToolCall:
     """The next call that a script wants, from the observations so far, oldest first; ``finish`` if it wants nothing more."""
     goal, fields = observations[0]["data"]["goal"], observations[0]["data"]["view"]["fields"]
-    running = script(goal, fields, observations[0]["data"]["view"])
-    wanted = next(running, None)
+    script = oracle(goal, fields, observations[0]["data"]["view"])
+    wanted = _sent(script, None)
     for observation in observations[1:]:
         last, view = observation["data"]["last"], observation["data"]["view"]
         if wanted is not None and ToolCall(last["tool"], last["arguments"]) == wanted:
-            try:
-                wanted = running.send(view)
-            except StopIteration:
-                wanted = None
+            wanted = _sent(script, view)
         else:
-            running.close()
-            running = script(goal, fields, view)
-            wanted = next(running, None)
-    running.close()
+            script.close()
+            script = oracle(goal, fields, view)
+            wanted = _sent(script, None)
+    script.close()
     return wanted or ToolCall("finish")
 
 
-def _click_button(goal: str, fields: Fields, view: View) -> Script:  # noqa: ARG001
-    found = re.fullmatch(r'Click on the "(.*)" button\.', goal)
-    name = found[1] if found else ""
-    button = next(one for one in view["elements"] if one["role"] == "button" and one.get("name") == name)
-    yield ToolCall("click", {"bid": button["bid"]})
+def _sent(script: Script, view: View | None) -> ToolCall | None:
+    """What a script wants when it is begun, or is sent what is shown; None when it has come to its end or gone astray."""
+    try:
+        return next(script) if view is None else script.send(view)
+    except (StopIteration, NotShown):
+        return None
 
 
-ORACLES: Mapping[str, Callable[[str, Fields, View], Script]] = {
-    "click-button": _click_button,
-}
+ORACLES: Mapping[str, Oracle] = dict(sorted({**CLICKING, **DRAGGING, **SHAPES, **SITES, **TYPING}.items()))
 """The oracles, by the page's name."""

@@ -1,0 +1,166 @@
+"""Pages that take clicks alone: buttons, links, checkboxes, tabs, menus and dialogs, in the order that is asked for."""
+
+import re
+from collections.abc import Mapping
+
+from agent_gym.envs.miniwob.oracles.seeing import Fields, NotShown, Oracle, Script, View, act, all_of, asked, find, pressed, submitted
+
+__all__ = ["CLICKING"]
+
+
+def _clicking(role: str, pattern: str) -> Oracle:
+    """Clicks what the goal names."""
+
+    def script(goal: str, _fields: Fields, view: View) -> Script:
+        yield pressed(find(view, role, asked(pattern, goal)[0]))
+
+    return script
+
+
+def _clicking_all(role: str, pattern: str) -> Oracle:
+    """Clicks whatever the goal names, in that order."""
+
+    def script(goal: str, _fields: Fields, view: View) -> Script:
+        for name in re.findall(pattern, goal):
+            view = yield pressed(find(view, role, name))
+
+    return script
+
+
+def _only_button(_goal: str, _fields: Fields, view: View) -> Script:
+    yield from submitted(view)
+
+
+def _tick(goal: str, _fields: Fields, view: View) -> Script:
+    names = asked("^Select (.*) and click Submit", goal)[0]
+    for name in [] if names == "nothing" else names.split(", "):
+        for role in ("checkbox", "radio"):
+            for box in all_of(view, role, name):
+                view = yield act("check", box)
+    yield from submitted(view)
+
+
+def _select(goal: str, _fields: Fields, view: View) -> Script:
+    names = asked("^Select (.*) from the (?:scroll )?list and click Submit", goal)[0]
+    chooser = find(view, name="options")
+    view = yield act("select_option", chooser, options=names.split(", ") if chooser["role"] == "listbox" else names)
+    yield from submitted(view)
+
+
+def _in_order(_goal: str, _fields: Fields, view: View) -> Script:
+    """The numbers are covered as soon as the first has been found, and whatever is found goes."""
+    view = yield pressed(find(view, "img", match=" 1$"))
+    while True:
+        view = yield pressed(find(view, "img"))
+
+
+def _opening(pattern: str) -> Oracle:
+    """Opens one section after another until what the goal names is there."""
+
+    def script(goal: str, _fields: Fields, view: View) -> Script:
+        name = asked(pattern, goal)[0]
+        for section in list(all_of(view, "tab")):
+            for found in all_of(view, "generic", name):
+                yield pressed(found)
+            if "expanded" not in section.get("states", ()):
+                view = yield pressed(section)
+        yield pressed(find(view, "generic", name))
+
+    return script
+
+
+def _open_and_submit(_goal: str, _fields: Fields, view: View) -> Script:
+    view = yield pressed(find(view, "tab", match="^Section"))
+    yield pressed(find(view, name="Submit"))
+
+
+def _close_dialog(goal: str, _fields: Fields, view: View) -> Script:
+    name = asked('"(.*)"', goal)[0]
+    yield pressed(find(view, "button", "Close" if name == "x" else name))
+
+
+def _walk_menu(goal: str, _fields: Fields, view: View) -> Script:
+    *above, name = asked("^Select (.*)$", goal)[0].split(">")
+    for one in above:
+        view = yield act("hover", find(view, "menuitem", one))
+    yield pressed(find(view, "menuitem", name))
+
+
+def _widget(goal: str, _fields: Fields, view: View) -> Script:
+    kind = asked('"(.*)" widget', goal)[0]
+    if kind in ("text", "textarea"):
+        yield pressed(find(view, "textbox", kind))
+    else:
+        yield pressed(find(view, kind))
+
+
+def _tree(goal: str, _fields: Fields, view: View) -> Script:
+    """Opens folder after folder, from above, until the name is there; what is in an open folder stands below it."""
+    name = asked('"(.*)"', goal)[0]
+    opened: set[str] = set()
+    while True:
+        for found in all_of(view, "generic", name):
+            yield pressed(found)
+        closed = [one for one in all_of(view, "img", match="expandable-hitarea") if one["bid"] not in opened]
+        if not closed:
+            raise NotShown(name)
+        opened.add(closed[0]["bid"])
+        view = yield pressed(closed[0])
+
+
+def _odd_or_even(_goal: str, _fields: Fields, view: View) -> Script:
+    elements = view["elements"]
+    for before, one, after in zip(elements, elements[1:], elements[2:], strict=False):
+        if one["role"] == "generic":
+            yield pressed(before if int(one["name"]) % 2 else after)
+    yield from submitted(view)
+
+
+def _ticket(goal: str, _fields: Fields, view: View) -> Script:
+    """A ticket has a duration, and then a button with its price."""
+    best = max if re.search("most|longest", goal) else min
+    tickets = []
+    minutes = 0
+    for one in view["elements"]:
+        if found := re.fullmatch(r"(\d+)h (\d+)m", one.get("name", "")):
+            minutes = int(found[1]) * 60 + int(found[2])
+        elif one["role"] == "button":
+            tickets.append((int(asked(r"\$(\d+)", one["name"])[0]) if "cost" in goal else minutes, one["bid"]))
+    bid = best(tickets)[1]
+    yield pressed({"bid": bid})
+
+
+_QUOTED = '"(.*)"'
+CLICKING: Mapping[str, Oracle] = {
+    "ascending-numbers": _in_order,
+    "buy-ticket": _ticket,
+    "choose-list": _select,
+    "click-button": _clicking("button", _QUOTED),
+    "click-button-sequence": _clicking_all("button", r"button (\w+)"),
+    "click-checkboxes": _tick,
+    "click-checkboxes-large": _tick,
+    "click-checkboxes-transfer": _tick,
+    "click-collapsible": _open_and_submit,
+    "click-collapsible-2": _opening(_QUOTED),
+    "click-collapsible-2-nodelay": _opening(_QUOTED),
+    "click-collapsible-nodelay": _open_and_submit,
+    "click-dialog": _close_dialog,
+    "click-dialog-2": _close_dialog,
+    "click-link": _clicking("generic", _QUOTED),
+    "click-menu": _walk_menu,
+    "click-option": _tick,
+    "click-scroll-list": _select,
+    "click-tab": _clicking("tab", r"(Tab #\d)"),
+    "click-tab-2": _opening(_QUOTED),
+    "click-tab-2-easy": _opening(_QUOTED),
+    "click-tab-2-hard": _opening(_QUOTED),
+    "click-tab-2-medium": _opening(_QUOTED),
+    "click-test": _only_button,
+    "click-test-2": _clicking_all("button", r"button (\w+)"),
+    "click-test-transfer": _clicking_all("button", r"button (\w+)"),
+    "click-widget": _widget,
+    "navigate-tree": _tree,
+    "odd-or-even": _odd_or_even,
+    "unicode-test": _clicking("button", _QUOTED),
+}
+"""The oracles, by the page's name."""
