@@ -93,7 +93,8 @@ def serving(name: str, seed: int, mode: str) -> "Callable[[WSGIEnvironment, Star
             return []
         within = (folder() / path[1:]).resolve()
         if not within.is_file() or folder().resolve() not in within.parents:
-            start_response("404 Not Found", [("Content-Type", "text/plain")])
+            leads = "HTTP_UPGRADE_INSECURE_REQUESTS" in environ  # as a browser says where it is to go
+            start_response("204 No Content" if leads else "404 Not Found", [])
             return []
         body = _content(path)
         if path == top:

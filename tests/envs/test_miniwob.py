@@ -128,6 +128,8 @@ def test_a_flight_site_in_its_frame_is_filled_in(player: Player) -> None:
     box = next(one["bid"] for one in player.data["view"]["elements"] if one["role"] in ("textbox", "combobox", "searchbox"))
     assert player.act("fill", bid=box, value=wanted["Departure City"]) == "ok"
     assert wanted["Departure City"] in player.data["view"]["outline"]
+    assert player.act("click", bid=player.bid("Contact us")) == "ok"
+    assert wanted["Departure City"] in player.data["view"]["outline"], "what leads out of the page leads nowhere"
 
 
 # --- Judging ---
