@@ -129,6 +129,8 @@ def test_what_cannot_be_used_is_skipped_counted_and_shown(tmp_path: Path) -> Non
         ProblemSet(str(source))
     with pytest.raises(DatasetError, match=r"holds no problem; 1 rows were skipped, the first: .*:1: not JSON"):
         ProblemSet(str(write(tmp_path / "none.jsonl", "{")), Handling(on_error="skip"))
+    with pytest.raises(DatasetError, match=r"more than 10000 rows cannot be used; the first: .*:2: not JSON"):
+        ProblemSet(str(write(tmp_path / "no_problems.jsonl", good, "x\n" * 10_001)), Handling(on_error="skip"))
     for wrong in ({"on_error": "ignore"}, {"verify": 1}):
         with pytest.raises(ConfigurationError, match=next(iter(wrong))):
             gym.make(CODE, interface="text", source=str(source), **wrong)
