@@ -38,8 +38,18 @@ def judge(work: Work, hidden: Mapping[str, Any], limits: Limits, pool: SandboxPo
 
 
 def as_json(value: object) -> Any:
-    """A value of the codec's types as JSON values, so that none is taken for another."""
-    return orjson.loads(dumps(value))
+    """A value of the codec's types as JSON values, so that none is taken for another; equal ones are the same in every process."""
+    return _settled(orjson.loads(dumps(value)))
+
+
+def _settled(plain: Any) -> Any:
+    """With the members of sets in an order that does not hang on how they are hashed."""
+    if isinstance(plain, list):
+        return [_settled(part) for part in plain]
+    if isinstance(plain, dict):
+        ((name, parts),) = plain.items()
+        return {name: sorted(_settled(parts), key=orjson.dumps) if name in ("set", "frozenset") else _settled(parts)}
+    return plain
 
 
 def from_json(plain: Any) -> Any:
