@@ -49,7 +49,7 @@ class CodeTask(AgentEnv):
 
     ## Endings
     *success*, *failure*, *violation*: ``finish``, by the tests. *abstained*: refused or handed over. *step_limit*: after 12 steps, in
-    ``code/repair`` 24 to 36, in ``code/repo_repair`` 20, in ``code/data`` and ``code/shell`` 15, in projects of a source 30. A program
+    ``code/repair`` 10 to 41, in ``code/repo_repair`` 20, in ``code/data`` and ``code/shell`` 15, in projects of a source 30. A program
     that hangs is a call with status ``timeout``, and the episode goes on.
 
     ## Tasks

@@ -15,8 +15,8 @@ from agent_gym.core import ToolCall
 from agent_gym.envs.code_task.problem import Collection, Problem
 from agent_gym.envs.code_task.repair.functions import MODULES, called, functions, shown
 from agent_gym.envs.code_task.repair.mending import examples, in_the_sandbox, mend
-from agent_gym.errors import InfrastructureError
-from agent_gym.interface.edits import Edit
+from agent_gym.errors import ConfigurationError
+from agent_gym.interface.edits import Edit, python_edits
 
 __all__ = ["Repair"]
 
@@ -27,7 +27,8 @@ _GOAL = (
     "the examples in its text are a few."
 )
 _MARK = "in solution.py does not do what it should"
-_STEPS = {1: 24, 2: 30, 3: 36}
+_MORE_STEPS = 4
+"""Beside one for each edit that fits the right text and each fault: so whoever only stops when nothing is left to try is too late."""
 _SIZE = 20
 """Lines of a long function."""
 
@@ -113,7 +114,7 @@ def _problem(task_id: str) -> Problem:
         visible={"runner": "calls", "path": _PATH, "entry_point": name, "cases": seen},
         solution={_PATH: right},
         oracle_kind="observational",
-        max_steps=_STEPS[len(faults)],
+        max_steps=len(python_edits(right)) + len(faults) + _MORE_STEPS,
         difficulty=round((len(faults) - 1) / 3 + size / 3, 3),
         capabilities=("read_code", "find_faults", "edit_code"),
         metadata={"faults": len(faults)},
@@ -125,5 +126,5 @@ def _edits(text: str) -> tuple[Edit, ...]:
     name, told = examples(text)
     edits = mend(text, name, told, in_the_sandbox)
     if edits is None:
-        raise InfrastructureError(f"no edits mend {name}")
+        raise ConfigurationError(f"{name}: no edits that fit its text make its examples pass")
     return tuple(edits)

@@ -9,7 +9,7 @@ import functools
 from collections.abc import Callable, Sequence
 from importlib.resources import files
 
-from agent_gym.errors import InfrastructureError
+from agent_gym.errors import ConfigurationError
 from agent_gym.interface.edits import Edit, python_edits
 from agent_gym.sandbox import CandidateError, CandidateProcess, Limits, default_pool
 
@@ -30,7 +30,10 @@ def versions(text: str) -> list[tuple[Edit, str]]:
 
 def examples(text: str) -> tuple[str, list[Example]]:
     """The first function of a text and the examples that it shows; empty if there is none."""
-    function = next((node for node in ast.parse(text).body if isinstance(node, ast.FunctionDef)), None)
+    try:
+        function = next((node for node in ast.parse(text).body if isinstance(node, ast.FunctionDef)), None)
+    except (SyntaxError, ValueError):
+        return "", []
     told = ast.get_docstring(function) if function else None
     if function is None or told is None:
         return "", []
@@ -60,13 +63,13 @@ def in_the_sandbox(texts: list[str], name: str, shown: list[Example]) -> list[li
     """Tries versions where anybody's code may run.
 
     Raises:
-        InfrastructureError: No answer came back, which only code that fights against being tried can bring about.
+        ConfigurationError: No answer came back, which only code that fights against being tried can bring about.
     """
     with default_pool().lease() as place, CandidateProcess(_program(), limits=Limits(), place=place) as process:
         try:
             answer: list[list[bool]] = process.call("passed", (texts, name, shown)).value
         except CandidateError as error:
-            raise InfrastructureError(f"the oracle's trials broke off: {error}") from error
+            raise ConfigurationError(f"the oracle's trials broke off: {error}") from error
     return answer
 
 
