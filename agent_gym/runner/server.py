@@ -108,9 +108,11 @@ class PolicyServer:
         act_timeout_s: float = 60.0,
         budget_mib: float = 1024.0,
     ) -> None:
-        policies: list[Policy] = list(policy) if isinstance(policy, list | tuple) else [policy]  # type: ignore[list-item]
-        if not policies or len(set(map(id, policies))) < len(policies):
-            raise ConfigurationError(f"policy must be one, or several with none twice, since they act at the same time; got {policy!r}")
+        policies = list(policy) if isinstance(policy, Sequence) else [policy]
+        if not policies or not all(isinstance(one, Policy) for one in policies) or len(set(map(id, policies))) < len(policies):
+            raise ConfigurationError(
+                f"policy must be a Policy, or several with none twice, since they act at the same time; got {policy!r}"
+            )
         for name, value in (("act_timeout_s", act_timeout_s), ("budget_mib", budget_mib)):
             if not (isinstance(value, int | float) and 0 < value < math.inf):
                 raise ConfigurationError(f"{name} must be above 0, got {value!r}")

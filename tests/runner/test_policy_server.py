@@ -245,10 +245,10 @@ def test_the_example_of_the_guide_runs(capsys: pytest.CaptureFixture[str]) -> No
 # What is held.
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
-def test_with_a_slow_policy_and_a_slow_learner_what_waits_and_what_is_resident_stay_within_the_budget(backend: str) -> None:
+@pytest.mark.parametrize(("backend", "slots"), [("thread", 10), ("process", 6)])
+def test_with_a_slow_policy_and_a_slow_learner_what_waits_and_what_is_resident_stay_within_the_budget(backend: str, slots: int) -> None:
     policy, budget = Watching(), 32
-    with AsyncPool(Big, 10, backend=backend) as pool, PolicyServer(pool, policy, budget_mib=budget) as server:
+    with AsyncPool(Big, slots, backend=backend) as pool, PolicyServer(pool, policy, budget_mib=budget) as server:
         pool.call("get_wrapper_attr", "action_space")  # all are up
         before = resident()
         for _ in server.steps(40):
@@ -352,7 +352,9 @@ def closed_twice(pool: AsyncPool) -> None:
 @pytest.mark.parametrize(
     ("misuse", "says"),
     [
-        (lambda pool: PolicyServer(pool, []), "policy must be one, or several"),
+        (lambda pool: PolicyServer(pool, []), "policy must be a Policy, or several"),
+        (lambda pool: PolicyServer(pool, None), "policy must be a Policy"),  # type: ignore[arg-type]
+        (lambda pool: PolicyServer(pool, ["random"]), "policy must be a Policy"),  # type: ignore[list-item]
         (lambda pool: PolicyServer(pool, [one := Zero(), one]), "none twice"),
         (lambda pool: PolicyServer(pool, Zero(), window=-1.0), "window must be seconds from 0, or 'auto'; got -1"),
         (lambda pool: PolicyServer(pool, Zero(), window="best"), "got 'best'"),  # type: ignore[arg-type]
