@@ -69,6 +69,7 @@ def test_every_fault_shows_in_visible_and_in_hidden_tests(name: str) -> None:
         assert all(one != right for one in came[1:])
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("needs_sandbox")
 def test_oracles_solve_every_kind_and_doing_nothing_none() -> None:
     env = gym.make(CODE, interface="text", split="test", disable_env_checker=True)
