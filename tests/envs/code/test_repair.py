@@ -199,7 +199,7 @@ def test_values_count_to_the_type(body: str) -> None:
 
 
 @pytest.mark.usefixtures("needs_sandbox")
-@pytest.mark.parametrize("policy", ["random", "noop"])
-def test_chance_mends_nothing(policy: str) -> None:
-    result = evaluate(load(policy, repair("test")), CODE, split="test", episodes=12, env_kwargs={"families": ["code/repair"]})
+@pytest.mark.parametrize("policy", ["random", "noop", "heuristic", "first-candidate"])
+def test_neither_chance_nor_trying_in_order_mends_anything(policy: str) -> None:
+    result = evaluate(load(policy, repair("test")), CODE, split="test", episodes=8, env_kwargs={"families": ["code/repair"]})
     assert (result["success_rate"], result["infra_errors"]) == (0.0, 0)
