@@ -7,6 +7,8 @@ from agent_gym.envs.miniwob.oracles.seeing import Fields, NotShown, Oracle, Scri
 
 __all__ = ["CLICKING"]
 
+_QUOTED = '"(.*)"'
+
 
 def _clicking(role: str, pattern: str) -> Oracle:
     """Clicks what the goal names."""
@@ -75,7 +77,7 @@ def _open_and_submit(_goal: str, _fields: Fields, view: View) -> Script:
 
 
 def _close_dialog(goal: str, _fields: Fields, view: View) -> Script:
-    name = asked('"(.*)"', goal)[0]
+    name = asked(_QUOTED, goal)[0]
     yield pressed(find(view, "button", "Close" if name == "x" else name))
 
 
@@ -84,6 +86,49 @@ def _walk_menu(goal: str, _fields: Fields, view: View) -> Script:
     for one in above:
         view = yield act("hover", find(view, "menuitem", one))
     yield pressed(find(view, "menuitem", name))
+
+
+_ICONS = {
+    **{"disk": "Save", "stop": "Stop", "play": "Play", "zoomin": "Zoom In", "zoomout": "Zoom Out"},
+    **{"seek-start": "Prev", "seek-end": "Next"},
+}
+"""What an icon on a menu stands for."""
+
+
+def _player(goal: str, _fields: Fields, view: View) -> Script:
+    if "labeled" in goal:
+        name = asked('labeled "(.*)"', goal)[0]
+    else:
+        name = _ICONS.get(asked("ui-icon ui-icon-(.*)$", find(view, "img")["name"])[0], "")
+    view = yield pressed(find(view, "button", "Menu"))
+    if not any(all_of(view, "menuitem", name)):
+        view = yield act("hover", find(view, "menuitem", "Playback"))
+    yield pressed(find(view, "menuitem", name))
+
+
+def _pie(goal: str, _fields: Fields, view: View) -> Script:
+    """What has been opened shows a minus."""
+    if not any(all_of(view, "img", match=" -$")):
+        view = yield pressed(find(view, "img", match=r" \+$"))
+    yield pressed(find(view, "img", match=f" {asked(_QUOTED, goal)[0]}$"))
+
+
+def _generate(goal: str, _fields: Fields, view: View) -> Script:
+    """Draws numbers until one will do."""
+    kind, limit = asked(r"(odd|even|less than|greater than) ?(\d*)", goal)
+    while True:
+        view = yield pressed(find(view, "button", "Generate"))
+        drawn = int(find(view, "generic")["name"])
+        if {"odd": drawn % 2, "even": not drawn % 2, "less than": drawn < int(limit or 0), "greater than": drawn > int(limit or 0)}[kind]:
+            yield pressed(find(view, "button", "Submit"))
+
+
+def _dropdown(goal: str, _fields: Fields, view: View) -> Script:
+    option, button = asked('Choose (.*) from the dropdown, then click the button labeled "(.*)"', goal)
+    if find(view, "combobox").get("value") != option:
+        view = yield pressed(find(view, "generic", "▾"))
+        view = yield pressed(find(view, "generic", option))
+    yield pressed(find(view, "button", button))
 
 
 def _widget(goal: str, _fields: Fields, view: View) -> Script:
@@ -96,7 +141,7 @@ def _widget(goal: str, _fields: Fields, view: View) -> Script:
 
 def _tree(goal: str, _fields: Fields, view: View) -> Script:
     """Opens folder after folder, from above, until the name is there; what is in an open folder stands below it."""
-    name = asked('"(.*)"', goal)[0]
+    name = asked(_QUOTED, goal)[0]
     opened: set[str] = set()
     while True:
         for found in all_of(view, "generic", name):
@@ -130,7 +175,6 @@ def _ticket(goal: str, _fields: Fields, view: View) -> Script:
     yield pressed({"bid": bid})
 
 
-_QUOTED = '"(.*)"'
 CLICKING: Mapping[str, Oracle] = {
     "ascending-numbers": _in_order,
     "buy-ticket": _ticket,
@@ -148,7 +192,9 @@ CLICKING: Mapping[str, Oracle] = {
     "click-dialog-2": _close_dialog,
     "click-link": _clicking("generic", _QUOTED),
     "click-menu": _walk_menu,
+    "click-menu-2": _player,
     "click-option": _tick,
+    "click-pie": _pie,
     "click-scroll-list": _select,
     "click-tab": _clicking("tab", r"(Tab #\d)"),
     "click-tab-2": _opening(_QUOTED),
@@ -159,6 +205,8 @@ CLICKING: Mapping[str, Oracle] = {
     "click-test-2": _clicking_all("button", r"button (\w+)"),
     "click-test-transfer": _clicking_all("button", r"button (\w+)"),
     "click-widget": _widget,
+    "form-sequence-3": _dropdown,
+    "generate-number": _generate,
     "navigate-tree": _tree,
     "odd-or-even": _odd_or_even,
     "unicode-test": _clicking("button", _QUOTED),

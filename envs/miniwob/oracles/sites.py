@@ -178,13 +178,6 @@ def _agreement(goal: str, _fields: Fields, view: View) -> Script:
     yield pressed(find(view, "button", button))
 
 
-def _stock(goal: str, _fields: Fields, view: View) -> Script:
-    limit = float(asked(r"less than \$(\d+\.\d+)", goal)[0])
-    while float(find(view, match=r"^\$")["name"][1:]) > limit:
-        view = yield ToolCall("noop", {})
-    yield from submitted(view)
-
-
 # --- A calendar ---
 
 
@@ -231,6 +224,5 @@ SITES: Mapping[str, Oracle] = {
     "social-media": _post,
     "social-media-all": _posts,
     "social-media-some": _posts,
-    "stock-market": _stock,
 }
 """The oracles, by the page's name."""

@@ -10,6 +10,7 @@ from agent_gym.envs.miniwob.oracles.seeing import (
     Oracle,
     Script,
     View,
+    Walk,
     act,
     all_of,
     asked,
@@ -179,6 +180,56 @@ def _complete(goal: str, _fields: Fields, view: View) -> Script:
     raise NotShown(start)
 
 
+_COLOURS = {
+    **{"black": "000000", "gray": "808080", "silver": "C0C0C0", "white": "FFFFFF", "maroon": "800000", "red": "FF0000"},
+    **{"olive": "808000", "yellow": "FFFF00", "green": "008000", "lime": "00FF00", "teal": "008080", "aqua": "00FFFF"},
+    **{"navy": "000080", "blue": "0000FF", "purple": "800080", "magenta": "FF00FF", "gold": "FFD700", "orange": "FFA500"},
+    **{"pink": "FFC0CB"},
+}
+"""Colours of style sheets by name."""
+
+
+def _pick_colour(goal: str, _fields: Fields, view: View) -> Script:
+    """A colour is asked for by its name, or shown in a box at the top; the field takes its six digits."""
+    box = next(all_of(view, "img", match="^#"), None)
+    colour = box["name"][1:7] if box else _COLOURS.get(asked("(?:Select (.*) with|$)", goal)[0], "")
+    view = yield fill(find(view, "textbox"), colour)
+    yield from submitted(view)
+
+
+_PENS = {"red": "#e60000", "orange": "#ff9900", "yellow": "yellow", "green": "#008a00", "blue": "#0066cc", "purple": "#9933ff"}
+"""The strongest of a colour's shades in the editor's palette."""
+
+
+def _style(view: View, style: str) -> Walk:
+    """Gives what is marked, or what is typed from now on, a style or a colour."""
+    if button := {"bold": "ql-bold", "italics": "ql-italic", "underlined": "ql-underline"}.get(style):
+        return (yield pressed(find(view, "button", match=f"^{button}")))
+    view = yield pressed(find(view, "img", match="polyline"))
+    return (yield pressed(find(view, "img", match=f"^{_PENS.get(style, style)} ql-picker-item")))
+
+
+def _editor(goal: str, _fields: Fields, view: View) -> Script:
+    """A single word is typed once more, with all that stands around it."""
+    word, style = asked(r"(?:give the text (.*?)|everything) the (?:style|color) (\w+)", goal)
+    text = str(find(view, "textbox")["value"])
+    view = yield pressed(find(view, "textbox"))
+    view = yield ToolCall("keyboard_press", {"key": "Control+A"})
+    if not word:
+        view = yield from _style(view, style)
+    else:
+        before, _, after = text.partition(word)
+        view = yield ToolCall("keyboard_press", {"key": "Backspace"})
+        if before:
+            view = yield ToolCall("keyboard_type", {"text": before})
+        view = yield from _style(view, style)
+        view = yield ToolCall("keyboard_type", {"text": word})
+        if after:
+            view = yield from _style(view, "black" if style in _PENS else style)
+            view = yield ToolCall("keyboard_type", {"text": after})
+    yield from submitted(view)
+
+
 def _terminal(goal: str, _fields: Fields, view: View) -> Script:
     """The files are listed; one with the ending goes."""
     ending = next(iter(re.findall(r"extension (\.\S+)", goal)), "")
@@ -216,9 +267,12 @@ TYPING: Mapping[str, Oracle] = {
     "simple-algebra": _answering(_unknown),
     "simple-arithmetic": _answering(_sum),
     "terminal": _terminal,
+    "text-editor": _editor,
     "text-transform": _answering(_letters),
     "use-autocomplete": _complete,
     "use-autocomplete-nodelay": _complete,
+    "use-colorwheel": _pick_colour,
+    "use-colorwheel-2": _pick_colour,
     "visual-addition": _answering(_blocks),
 }
 """The oracles, by the page's name."""
