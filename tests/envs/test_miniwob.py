@@ -118,6 +118,15 @@ def test_what_shows_something_has_a_number_and_a_box(player: Player) -> None:
     elements = player.data["view"]["elements"]
     assert [one["name"] for one in elements] == ["cyan O", "green z", "yellow circle"]
     assert all(0 <= one["box"][0] < 160 and 50 <= one["box"][1] < 210 for one in elements)
+    player.open("text-editor")
+    assert {one["role"] for one in player.data["view"]["elements"]} == {"button", "img", "textbox"}
+    assert all(one["box"][2] or one["box"][3] for one in player.data["view"]["elements"])
+    assert [one["name"] for one in player.data["view"]["elements"] if one["role"] == "button"] == [
+        "ql-bold",
+        "ql-italic",
+        "ql-underline",
+        "Submit",
+    ]
 
 
 def test_a_flight_site_in_its_frame_is_filled_in(player: Player) -> None:

@@ -43,7 +43,8 @@ globalThis.drawn ??= (() => {
     }
     if (text) return {label: text, drawn: false};
     const ground = colour(style.backgroundColor);
-    if (!ground && style.backgroundImage === "none" && !style.content.startsWith("url(") && !parseFloat(style.borderTopWidth) && !pictures.has(name) && style.cursor === "auto") return null;
+    const painted = style.backgroundImage !== "none" || style.content.startsWith("url(") || parseFloat(style.borderTopWidth);
+    if (!ground && !painted && !pictures.has(name) && style.cursor === "auto") return null;
     return {label: `${ground} ${e.getAttribute("alt") || e.getAttribute("title") || called(e, name)}`.trim().slice(0, MOST), drawn: true};
   }
 
@@ -51,7 +52,7 @@ globalThis.drawn ??= (() => {
 
   // What to call something to act upon that has no name; empty if it has one.
   function unnamed(e, tag) {
-    for (const name of ["aria-label", "aria-labelledby", "title", "placeholder"]) if (e.getAttribute(name)) return "";
+    for (const name of ["aria-labelledby", "title", "placeholder"]) if (e.getAttribute(name)) return "";
     if (of(e, "labels")?.length || (tag === "input" ? NAMED.has(e.type) : tag !== "select" && tag !== "textarea" && of(e, "textContent").trim())) return "";
     return called(e, tag === "input" ? e.type : tag);
   }

@@ -95,9 +95,11 @@ globalThis.agent ??= (() => {
       const acts = this.every && ((ACTS.has(tag) && (tag !== "a" || ask(e, "hasAttribute", "href"))) || TELLS.test(ask(e, "getAttribute", "role")));
       const leaf = this.every && !acts && !frame && seen && !hidden && !within.acts && !within.hidden ? drawn.seen(e, name) : null;
       const told = leaf ? `${this.box(e)} _leaf=""${leaf.drawn ? ' role="img"' : ""} aria-label="${quoted(leaf.label)}"` : "";
-      const itself = leaf && !ask(e, "hasAttribute", "aria-label") && ask(e, "hasAttribute", "tabindex"); // what the tab order leads to
-      this.out.push("<", tag, frame ? ' _frame=""' : "", itself ? told : "");
-      if (acts) this.out.push(this.box(e), (label => label && ` aria-label="${quoted(label)}"`)(drawn.unnamed(e, tag)));
+      const has = name => ask(e, "hasAttribute", name);
+      const itself = leaf && has("tabindex") && !has("aria-label") && !has("role"); // what the tab order leads to
+      this.out.push("<", tag, frame ? ' _frame=""' : "", itself ? told : acts || has("tabindex") || has("contenteditable") ? this.box(e) : "");
+      const label = acts && !has("aria-label") && drawn.unnamed(e, tag);
+      if (label) this.out.push(` aria-label="${quoted(label)}"`);
       if (!frame) for (const {name, value} of of(e, "attributes")) this.attribute(e, name, value, prefix, boxless, hidden);
       const mark = this.out.push(hidden ? ' hidden=""' : "") - 1;
       this.out.push(">");
