@@ -22,7 +22,7 @@ _WORDS = ("café", "gift", "straße")
 _PRELUDE = """import csv, json, sqlite3, statistics
 from collections import Counter, defaultdict
 from datetime import date
-from itertools import combinations, pairwise
+from itertools import combinations
 
 with open("customers.json", encoding="utf-8") as file:
     customers = {row["id"]: row for row in json.load(file)}
@@ -226,7 +226,7 @@ print(f"{{statistics.median_low(found) / 100:.2f}}")
         answer=_longest_gap,
         kind="number",
         program="""placed = sorted(date.fromisoformat(o["placed"]) for o in orders.values() if customers[o["customer_id"]]["name"] == name)
-print(max((later - day).days for day, later in pairwise(placed)))
+print(max((later - day).days for day, later in zip(placed, placed[1:])))
 """,
         work=(2, 4, 2),
     ),

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["lines_of", "outcomes"]
 
-_CPU_S = 0.05
+_CPU_S = 0.1
 _TOO_LONG = "too long"
 
 
@@ -77,7 +77,7 @@ def lines_of(texts: dict[str, str], cases: list[list[dict[str, Any]]]) -> list[l
                 return trace
 
             sys.settrace(trace)
-            _bounded(partial(run, steps), 20)
+            _bounded(partial(run, steps), 10)
             sys.settrace(None)
             found.append(sorted(seen))
         return found
