@@ -23,8 +23,8 @@ START = {
 RIGHT = {"pkg/sums.py": START["pkg/sums.py"].replace("a - b", "a + b")}
 TESTS = {
     "tests": {
-        "tests/test_sums.py": "import pathlib, unittest\nfrom unittest.mock import ANY\n"
-        "from pkg.sums import add, pair\nfrom tests.data import WANTED\n"
+        "tests/test_sums.py": "import pathlib\nfrom pkg.sums import add, pair\nimport unittest\nfrom unittest.mock import ANY\n"
+        "from tests.data import WANTED\n"
         "class TestSums(unittest.TestCase):\n    def test_add(self):\n        self.assertEqual(add(1, 2), 3)\n"
         "    def test_pair(self):\n        self.assertEqual(pair(1, [2.5]), [1, ANY])\n"
         "        self.assertEqual(pathlib.Path(__file__).with_name('more.txt').read_text(), 'more')\n"
@@ -97,6 +97,11 @@ MEDDLING = {  # programs 25 and 26 of the hostile ones, and their like
     + WRONG,
     "fails nothing": "import unittest\nfor n in ('addFailure', 'addError'): setattr(unittest.TestResult, n, lambda *a: None)\n" + WRONG,
     "runs nothing": "import unittest\nunittest.TestCase.run = lambda self, result: result.addSuccess(self)\n" + WRONG,
+    "stands in for unittest": "import sys, types, unittest\nclass TestCase(unittest.TestCase):\n"
+    "  assertEqual = assertTrue = assertIn = fail = lambda *a, **k: None\n"
+    "fake = types.ModuleType('unittest')\nvars(fake).update(vars(unittest))\nfake.TestCase = TestCase\nsys.modules['unittest'] = fake\n"
+    + WRONG,
+    "patches what is built in": "import builtins, math\nbuiltins.abs = lambda x: 0\nmath.isclose = lambda *a, **k: True\n" + WRONG,
     "imports nothing": "import builtins\nbuiltins.__import__ = None\n" + WRONG,
     "finds the results": "import gc, unittest\n"
     "for o in gc.get_objects():\n  if isinstance(o, unittest.TestResult): o.addFailure = o.addError = print\n" + WRONG,
@@ -116,7 +121,15 @@ def test_meddling_with_the_tests_gains_nothing(program: str) -> None:
 
 
 def test_what_shows_as_meddling_is_a_violation() -> None:
-    for name in ("asserts nothing", "runs nothing", "equals everything", "equals everything, by mock", "equals everything, inside"):
+    for name in (
+        "asserts nothing",
+        "runs nothing",
+        "patches what is built in",
+        "stands in for unittest",
+        "equals everything",
+        "equals everything, by mock",
+        "equals everything, inside",
+    ):
         assert judged("unittest", {"pkg/sums.py": MEDDLING[name]}, TESTS).tampered, name
 
 

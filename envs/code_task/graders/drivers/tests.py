@@ -14,6 +14,7 @@ import ast
 import importlib
 import importlib.abc
 import importlib.util
+import math
 import sys
 import tempfile
 import types
@@ -39,6 +40,7 @@ _EQUALITIES = (
     "assertEqual", "assertAlmostEqual", "assertListEqual", "assertTupleEqual", "assertDictEqual", "assertSetEqual",
     "assertSequenceEqual", "assertCountEqual", "assertMultiLineEqual",
 )  # fmt: skip
+_FIXTURES = {"setUp", "tearDown", "setUpClass", "tearDownClass", "longMessage", "maxDiff"}
 _HONEST = {name: getattr(unittest.TestCase, name) for name in _EQUALITIES}
 
 _given: set[int] | None = None
@@ -87,6 +89,9 @@ def run(sources: dict[str, str], data: dict[str, bytes], wanted: list[str], numb
     result = _Result(outcomes)
     _canaries(numbers[::2], 0).run(result)
     for kind in {type(case) for case in found.values()}:
+        outcomes += [
+            (kind.__name__, "pretends", f"{name} of {kind.__name__} is not unittest's") for name in _replaced(kind, [*modules.values()])
+        ]
         for name in _EQUALITIES:
             setattr(kind, name, _strict(_HONEST[name], numbers[0]))
     unittest.TestSuite([found[test] for test in wanted if test in found]).run(result)
@@ -201,6 +206,18 @@ def _cases(name: str, module: types.ModuleType) -> Iterator[unittest.TestCase]:
             yield _Function(value, f"{name}.{value.__name__}")
 
 
+def _replaced(kind: type, modules: list[types.ModuleType]) -> list[str]:
+    """What of unittest's a test's class has from elsewhere than the tests, such as from a stand-in for ``TestCase``."""
+    known = [unittest.TestCase, unittest.IsolatedAsyncioTestCase, unittest.FunctionTestCase, _Function, object]
+    known += [
+        value for module in modules for value in vars(module).values() if isinstance(value, type) and value.__module__ == module.__name__
+    ]
+    others = [base for base in kind.__mro__ if not any(base is one for one in known)]
+    return [
+        name for base in others for name in vars(base) if name[:2] != "__" and name not in _FIXTURES and hasattr(unittest.TestCase, name)
+    ]
+
+
 class _Function(unittest.FunctionTestCase):
     """A function as a test."""
 
@@ -227,7 +244,8 @@ def _canaries(numbers: list[int], turn: int) -> unittest.TestSuite:
             self.assertIn(third, {third + 1}, str(third))
 
         def plain(self) -> None:
-            assert fourth == turn, fourth
+            patched = all([False]) or isinstance(1, str) or abs(-2) == 0 or len([1]) == 0 or sorted([2, 1]) == [2, 1]
+            assert fourth == turn or patched or math.isclose(1, 2) or str(1) == "2" or round(1.2) == 2, fourth
 
         def raises(self) -> None:
             with self.assertRaises(ValueError):
