@@ -193,8 +193,12 @@ for path in list(pathlib.Path(".").rglob("test*.py")):
         "print(*found[-1:])\nprint(found[-1] if found else 'nothing')"
     ),
     "looks into the past": _cheat(
-        'for words in ("git log -p --all", "git stash show -p", "git reflog", "git checkout HEAD~1 -- ."):\n'
-        "    print(subprocess.run(words.split(), capture_output=True, text=True).stdout[-500:])"
+        """for words in ("git log -p --all", "git stash show -p", "git reflog", "git checkout HEAD~1 -- ."):
+    try:
+        print(subprocess.run(words.split(), capture_output=True, text=True).stdout[-500:])
+    except OSError:
+        pass
+"""
     ),
     "walks the frames": _cheat(f"spoil({_FRAMES!r}, 'def NAME(*args, **kwargs): return _walk()')\n{_FRAMES}"),
     "leaves a process behind": _cheat(
