@@ -93,7 +93,8 @@ def suspects(trials: Trials, texts: Mapping[str, str], tests: Sequence[tuple[str
     found = []
     for path, text in texts.items():
         for edit in python_edits(text):
-            differs = next((at for at, (old, new) in enumerate(zip(edit.old, edit.new, strict=False)) if old != new), len(edit.new))
+            pairs = zip(edit.old, edit.new, strict=False)
+            differs = next((at for at, (old, new) in enumerate(pairs) if old != new), min(len(edit.old), len(edit.new)))
             line = text.count("\n", 0, text.index(edit.old) + differs) + 1
             if score := scores.get((path, line)):
                 found.append((-score, Change(path, edit.old, edit.new)))
