@@ -15,7 +15,7 @@ _NUMBER = re.compile(r"[+-]?\d{1,15}(\.\d{1,15})?", re.ASCII)
 
 
 def judge(work: Work, hidden: Mapping[str, Any], limits: Limits, pool: SandboxPool) -> Grade:  # noqa: ARG001 - nothing is run
-    """By the answer: ``hidden`` has ``answer``, and ``kind``: ``number`` (as far as the answer has digits after the point), ``text`` (but
+    """By the answer: ``hidden`` has ``answer``, and ``kind``: ``number`` (by its value), ``text`` (but
     for white space around it and how its characters are composed), or ``list`` (texts between commas, in this order).
     """
     if work.answer is None:
