@@ -105,7 +105,7 @@ def _edit_file(bench: Bench, arguments: Mapping[str, Any], deadline: float) -> T
     cases = bench.test(deadline)
     if (passed := sum(case.passed for case in cases)) <= earlier:
         bench.sandbox.write_file(path, before)
-        return ToolResult(status="conflict", content=f"not kept: {passed} of {len(cases)} tests pass with it, {earlier} without")
+        return ToolResult(status="conflict", content=f"not kept, as it is no better: {passed} of {len(cases)} instead of {earlier}")
     return ToolResult(status="ok", structured=_counts(cases))
 
 
