@@ -19,14 +19,9 @@ def _clicking(role: str, pattern: str) -> Oracle:
     return script
 
 
-def _clicking_all(role: str, pattern: str) -> Oracle:
-    """Clicks whatever the goal names, in that order."""
-
-    def script(goal: str, _fields: Fields, view: View) -> Script:
-        for name in re.findall(pattern, goal):
-            view = yield pressed(find(view, role, name))
-
-    return script
+def _buttons(goal: str, _fields: Fields, view: View) -> Script:
+    for name in re.findall(r"button (\w+)", goal):
+        view = yield pressed(find(view, "button", name))
 
 
 def _only_button(_goal: str, _fields: Fields, view: View) -> Script:
@@ -56,19 +51,15 @@ def _in_order(_goal: str, _fields: Fields, view: View) -> Script:
         view = yield pressed(find(view, "img"))
 
 
-def _opening(pattern: str) -> Oracle:
+def _open_until_shown(goal: str, _fields: Fields, view: View) -> Script:
     """Opens one section after another until what the goal names is there."""
-
-    def script(goal: str, _fields: Fields, view: View) -> Script:
-        name = asked(pattern, goal)[0]
-        for section in list(all_of(view, "tab")):
-            for found in all_of(view, "generic", name):
-                yield pressed(found)
-            if "expanded" not in section.get("states", ()):
-                view = yield pressed(section)
-        yield pressed(find(view, "generic", name))
-
-    return script
+    name = asked(_QUOTED, goal)[0]
+    for section in list(all_of(view, "tab")):
+        for found in all_of(view, "generic", name):
+            yield pressed(found)
+        if "expanded" not in section.get("states", ()):
+            view = yield pressed(section)
+    yield pressed(find(view, "generic", name))
 
 
 def _open_and_submit(_goal: str, _fields: Fields, view: View) -> Script:
@@ -161,32 +152,17 @@ def _odd_or_even(_goal: str, _fields: Fields, view: View) -> Script:
     yield from submitted(view)
 
 
-def _ticket(goal: str, _fields: Fields, view: View) -> Script:
-    """A ticket has a duration, and then a button with its price."""
-    best = max if re.search("most|longest", goal) else min
-    tickets = []
-    minutes = 0
-    for one in view["elements"]:
-        if found := re.fullmatch(r"(\d+)h (\d+)m", one.get("name", "")):
-            minutes = int(found[1]) * 60 + int(found[2])
-        elif one["role"] == "button":
-            tickets.append((int(asked(r"\$(\d+)", one["name"])[0]) if "cost" in goal else minutes, one["bid"]))
-    bid = best(tickets)[1]
-    yield pressed({"bid": bid})
-
-
 CLICKING: Mapping[str, Oracle] = {
     "ascending-numbers": _in_order,
-    "buy-ticket": _ticket,
     "choose-list": _select,
     "click-button": _clicking("button", _QUOTED),
-    "click-button-sequence": _clicking_all("button", r"button (\w+)"),
+    "click-button-sequence": _buttons,
     "click-checkboxes": _tick,
     "click-checkboxes-large": _tick,
     "click-checkboxes-transfer": _tick,
     "click-collapsible": _open_and_submit,
-    "click-collapsible-2": _opening(_QUOTED),
-    "click-collapsible-2-nodelay": _opening(_QUOTED),
+    "click-collapsible-2": _open_until_shown,
+    "click-collapsible-2-nodelay": _open_until_shown,
     "click-collapsible-nodelay": _open_and_submit,
     "click-dialog": _close_dialog,
     "click-dialog-2": _close_dialog,
@@ -197,13 +173,13 @@ CLICKING: Mapping[str, Oracle] = {
     "click-pie": _pie,
     "click-scroll-list": _select,
     "click-tab": _clicking("tab", r"(Tab #\d)"),
-    "click-tab-2": _opening(_QUOTED),
-    "click-tab-2-easy": _opening(_QUOTED),
-    "click-tab-2-hard": _opening(_QUOTED),
-    "click-tab-2-medium": _opening(_QUOTED),
+    "click-tab-2": _open_until_shown,
+    "click-tab-2-easy": _open_until_shown,
+    "click-tab-2-hard": _open_until_shown,
+    "click-tab-2-medium": _open_until_shown,
     "click-test": _only_button,
-    "click-test-2": _clicking_all("button", r"button (\w+)"),
-    "click-test-transfer": _clicking_all("button", r"button (\w+)"),
+    "click-test-2": _buttons,
+    "click-test-transfer": _buttons,
     "click-widget": _widget,
     "form-sequence-3": _dropdown,
     "generate-number": _generate,

@@ -1,5 +1,6 @@
 """Pages that take the pointer held down, or keys that move something: boxes, lists, sliders, texts to mark."""
 
+import cmath
 import re
 from collections.abc import Mapping, Sequence
 
@@ -18,6 +19,7 @@ from agent_gym.envs.miniwob.oracles.seeing import (
     find,
     middle,
     number,
+    ordinal,
     picked,
     submitted,
 )
@@ -74,16 +76,16 @@ def _sign(value: int) -> int:
 def _list_item(goal: str, _fields: Fields, view: View) -> Script:
     name, where = asked(r"^Drag (.*?) ((?:to|up|down) .*)$", goal)
     items = list(all_of(view, "generic"))
-    at = next((place for place, one in enumerate(items) if one["name"] == name), 0)
+    at = items.index(find(view, "generic", name))
     places = {"to the top.": 0, "to the bottom.": len(items) - 1, "up by one position.": at - 1, "down by one position.": at + 1}
-    to = places[where] if where in places else number(where) - 1
+    to = places.get(where, ordinal(where) - 1)
     yield _drop(items[at], items[to])
 
 
 def _grid_item(goal: str, _fields: Fields, view: View) -> Script:
     name, where = asked(r"^Drag (.*?) ((?:to the|up|down|left|right) .*)\.$", goal)
     items = list(all_of(view, "generic"))
-    at = next((place for place, one in enumerate(items) if one["name"] == name), 0)
+    at = items.index(find(view, "generic", name))
     if found := re.match(r"(\w+) by one", where):
         across, down = _WAYS[found[1]]
         to = at + across + 3 * down
@@ -153,9 +155,8 @@ def _sliders(goal: str, _fields: Fields, view: View) -> Script:
 
 
 def _slider_and_box(goal: str, _fields: Fields, view: View) -> Script:
-    wanted, box = asked(r"Select (-?\d+) with the slider, click the (\d)", goal)
-    view = yield from _slide(view, 1, int(wanted))
-    view = yield act("check", picked(all_of(view, "checkbox"), int(box)))
+    view = yield from _slide(view, 1, number(goal))
+    view = yield act("check", picked(all_of(view, "checkbox"), ordinal(goal)))
     yield from submitted(view)
 
 
@@ -182,8 +183,7 @@ def _scroll(goal: str, _fields: Fields, view: View) -> Script:
 
 
 def _highlight(goal: str, _fields: Fields, view: View) -> Script:
-    place = int(asked(r"(?:the (\d)|$)", goal)[0] or 1)
-    left, top, width, height = picked(all_of(view, "generic"), place)["box"]
+    left, top, width, height = picked(all_of(view, "generic"), ordinal(goal))["box"]
     view = yield drag((left, top + 2), (left + width - 1, top + height - 2))
     yield from submitted(view)
 
@@ -196,6 +196,13 @@ def _line(goal: str, _fields: Fields, view: View) -> Script:
     yield from submitted(view)
 
 
+def _circle(_goal: str, _fields: Fields, view: View) -> Script:
+    x, y = middle(find(view, "img", match="circle"))
+    turns = [cmath.rect(22, cmath.tau * part / 12) for part in range(13)]
+    yield from _carry(*((round(x + turn.real), round(y + turn.imag)) for turn in turns))
+    yield from submitted(view)
+
+
 DRAGGING: Mapping[str, Oracle] = {
     "drag-box": _box,
     "drag-circle": _one_way,
@@ -205,6 +212,7 @@ DRAGGING: Mapping[str, Oracle] = {
     "drag-shapes-2": _shapes,
     "drag-single-shape": _one_way,
     "drag-sort-numbers": _sort,
+    "draw-circle": _circle,
     "draw-line": _line,
     "form-sequence": _slider_and_box,
     "highlight-text": _highlight,

@@ -22,6 +22,7 @@ __all__ = [
     "find",
     "middle",
     "number",
+    "ordinal",
     "picked",
     "pressed",
     "submitted",
@@ -107,6 +108,11 @@ def number(text: str) -> int:
         NotShown: There is none.
     """
     return int(asked(r"(-?\d+)", text)[0])
+
+
+def ordinal(goal: str) -> int:
+    """The first place that is asked for, such as 3 for ``3rd``; 1 where none is."""
+    return int(asked(r"(?:(\d+)(?:st|nd|rd|th)\b|$)", goal)[0] or 1)
 
 
 def picked(elements: Iterable[Element], position: int) -> Element:

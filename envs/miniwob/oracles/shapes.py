@@ -40,8 +40,7 @@ def _is(shape: Element, description: str) -> bool:
 
 def _shape(goal: str, _fields: Fields, view: View) -> Script:
     description = asked("Click on a (.*?) ?$", goal)[0]
-    wanted = [one for one in all_of(view, "img") if _is(one, description)]
-    yield pressed(picked(wanted, 1))
+    yield pressed(picked((one for one in all_of(view, "img") if _is(one, description)), 1))
 
 
 def _count(goal: str, _fields: Fields, view: View) -> Script:
@@ -72,10 +71,9 @@ def _shades(goal: str, _fields: Fields, view: View) -> Script:
 def _coordinate(goal: str, _fields: Fields, view: View) -> Script:
     """The axes cross at (0, 0); beside each stands where 1 is."""
     x, y = map(int, asked(r"\((-?\d),(-?\d)\)", goal))
-    points = [middle(one) for one in all_of(view, "img", match="circle")]
+    points = {middle(one): one for one in all_of(view, "img", match="circle")}
     columns, rows = sorted({at for at, _ in points}), sorted({at for _, at in points}, reverse=True)
-    column, row = columns[len(columns) // 2 + x], rows[len(rows) // 2 + y]
-    yield pressed(next(one for one in all_of(view, "img", match="circle") if middle(one) == (column, row)))
+    yield pressed(points[columns[len(columns) // 2 + x], rows[len(rows) // 2 + y]])
 
 
 _DIGITS = (

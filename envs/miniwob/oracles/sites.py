@@ -1,7 +1,7 @@
 """Pages that are small sites: mail, posts, contacts, a search, flights, a menu, a calendar."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from agent_gym.core import ToolCall
 from agent_gym.envs.miniwob.oracles.seeing import (
@@ -20,6 +20,7 @@ from agent_gym.envs.miniwob.oracles.seeing import (
     find,
     middle,
     number,
+    ordinal,
     picked,
     pressed,
     submitted,
@@ -94,9 +95,8 @@ def _contact(goal: str, _fields: Fields, view: View) -> Script:
 
 
 def _search(goal: str, _fields: Fields, view: View) -> Script:
-    text, place = asked(r'enter "(.*)" and press "Search".* the (\d)', goal)
-    page, position = divmod(int(place) - 1, 3)
-    view = yield fill(find(view, "textbox"), text)
+    page, position = divmod(ordinal(goal) - 1, 3)
+    view = yield fill(find(view, "textbox"), asked('enter "(.*)" and press', goal)[0])
     view = yield pressed(find(view, "button", "Search"))
     if page:
         view = yield pressed(find(view, "link", str(page + 1)))
@@ -141,16 +141,26 @@ def _flight(goal: str, _fields: Fields, view: View) -> Script:
         view = yield pressed(find(view, "generic", match=rf"^{name} \(|\({name}\)$"))
     view = yield from _choose(view, tuple(date))
     view = yield pressed(find(view, "button", "Search"))
+    yield _book(view, "cost" if which == "cheapest" else "duration", min)
+
+
+def _ticket(goal: str, _fields: Fields, view: View) -> Script:
+    which, what = asked(r"with the (.*) (cost|duration)\.", goal)
+    yield _book(view, what, max if which in ("most expensive", "longest") else min)
+
+
+def _book(view: View, what: str, best: Callable[[list[tuple[int, str]]], tuple[int, str]]) -> ToolCall:
+    """Books what is best by cost or duration: of each flight the duration is shown, and then a button with the price."""
     flights = []
     minutes = 0
     for one in view["elements"]:
         if found := re.fullmatch(r"(\d+)h (\d+)m", one.get("name", "")):
             minutes = int(found[1]) * 60 + int(found[2])
-        elif found := re.fullmatch(r"Book flight for \$(\d+)", one.get("name", "")):
-            flights.append((minutes if which == "shortest" else int(found[1]), one["bid"]))
+        elif found := re.fullmatch(r"Book.* for \$(\d+)", one.get("name", "")):
+            flights.append((int(found[1]) if what == "cost" else minutes, one["bid"]))
     if not flights:
         raise NotShown("flights")
-    yield ToolCall("click", {"bid": min(flights)[1]})
+    return ToolCall("click", {"bid": best(flights)[1]})
 
 
 # --- Ordering ---
@@ -204,6 +214,7 @@ def _event(goal: str, _fields: Fields, view: View) -> Script:
 SITES: Mapping[str, Oracle] = {
     "book-flight": _flight,
     "book-flight-nodelay": _flight,
+    "buy-ticket": _ticket,
     "choose-date": _date,
     "choose-date-easy": _date,
     "choose-date-medium": _date,

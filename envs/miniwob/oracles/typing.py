@@ -16,7 +16,7 @@ from agent_gym.envs.miniwob.oracles.seeing import (
     asked,
     fill,
     find,
-    number,
+    ordinal,
     picked,
     pressed,
     submitted,
@@ -61,13 +61,12 @@ def _time(goal: str, _view: View) -> str:
 
 
 def _copied(goal: str, view: View) -> str:
-    place = int(asked(r"(\d?)(?:st|nd|rd|$)", goal)[0] or 1)
-    return str(picked((one for one in all_of(view, "textbox") if one.get("value")), place)["value"])
+    return str(picked((one for one in all_of(view, "textbox") if one.get("value")), ordinal(goal))["value"])
 
 
 def _word(goal: str, view: View) -> str:
     words = find(view, "generic")["name"].split()
-    return re.sub("[^a-zA-Z]", "", words[number(goal) - 1])
+    return re.sub("[^a-zA-Z]", "", words[ordinal(goal) - 1])
 
 
 def _letters(_goal: str, view: View) -> str:
@@ -111,8 +110,7 @@ def _labelled(_goal: str, _fields: Fields, view: View) -> Script:
 
 
 def _focus(goal: str, _fields: Fields, view: View) -> Script:
-    place = int(asked(r"(\d?)(?:st|nd|rd|$)", goal)[0] or 1)
-    yield act("focus", picked(all_of(view, "textbox"), place))
+    yield act("focus", picked(all_of(view, "textbox"), ordinal(goal)))
 
 
 def _log_in(goal: str, _fields: Fields, view: View) -> Script:
