@@ -361,5 +361,5 @@ def test_what_does_not_fit_is_named() -> None:
     with pytest.raises(ConfigurationError, match="n_envs is 3, but 2"):
         AsyncPPO("MlpPolicy", envs, n_envs=3)
     envs.close()
-    with AsyncPool("CartPole-v1", 1, tasks=["a"]) as pool, pytest.raises(ConfigurationError, match="without tasks"):
+    with AsyncPool("CartPole-v1", 1, tasks=["a"]) as pool, pytest.raises(ConfigurationError, match="must have no tasks"):
         AsyncPPO("MlpPolicy", pool)

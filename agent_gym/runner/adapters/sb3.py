@@ -69,8 +69,10 @@ class AgentVecEnv(VecEnv):
         count = len(env) if isinstance(env, list | tuple) else env.num_envs if isinstance(env, AsyncPool) else num_envs
         if count is None or num_envs not in (None, count):
             raise ConfigurationError(f"num_envs must be given, and be the length of a list that is given; got {num_envs!r}")
-        if isinstance(env, AsyncPool) and env.queue is not None:
-            raise ConfigurationError("a pool with tasks starts its episodes itself; give one without tasks")
+        if isinstance(env, AsyncPool) and (env.queue is not None or env_kwargs or pool):
+            raise ConfigurationError(
+                "a pool that is given must have no tasks, since it starts their episodes itself, and needs no keywords"
+            )
         self.pool = env if isinstance(env, AsyncPool) else open_pool(env, count, backend=backend, env_kwargs=env_kwargs, **pool)
         self._lockstep = Lockstep(self.pool, AutoresetMode.SAME_STEP)
         super().__init__(count, self.pool.single_observation_space, self.pool.single_action_space)
