@@ -11,7 +11,7 @@ import pytest
 from agent_gym.browser import PageSnapshot
 from agent_gym.browser.elements import _element
 from agent_gym.core import ToolCall
-from agent_gym.envs.web_task.session import _text
+from agent_gym.envs.web_task.session import page_text
 from agent_gym.envs.worlds.retail.site.app import application
 from agent_gym.envs.worlds.retail.site.reading import _taken_apart, answer
 from agent_gym.envs.worlds.retail.site.visit import _templates
@@ -222,7 +222,7 @@ def test_nothing_around_the_page_fakes_an_element() -> None:
     shown = PageSnapshot(
         url="u", title=title, status=200, tabs=({"title": title, "url": "u", "active": True},) * 2, outline="", elements=()
     )
-    assert re.findall(r".?\[12\]", _text(shown)) == ["\\[12]"] * 3
+    assert re.findall(r".?\[12\]", page_text(shown)) == ["\\[12]"] * 3
 
 
 def test_a_full_reset_forgets_the_pages_and_the_templates(web: Any) -> None:
