@@ -96,12 +96,11 @@ class MiniWoB(AgentEnv):
 
     def __init__(self, *, task: str | Sequence[str] = "all", reward_mode: str = "raw", threshold: float = 1.0, **keywords: Any) -> None:
         self._worth = reward_of(reward_mode, threshold)
-        if task != "all":
-            if keywords.get("families") is not None:
-                raise ConfigurationError("give either task or families: they mean the same")
-            keywords["families"] = [task] if isinstance(task, str) else task
+        names = None if task == "all" else [task] if isinstance(task, str) else task
+        if names is not None and keywords.get("families") is not None:
+            raise ConfigurationError("give either task or families: they mean the same")
         tools = [tool for tool in (*browser_tools(_TYPED), *pointing_tools()) if tool.name not in _AWAY]
-        super().__init__(tasks=MiniWoBTaskSet(), tools=tools, rules=_RULES, **keywords)
+        super().__init__(tasks=MiniWoBTaskSet(names), tools=tools, rules=_RULES, **keywords)
 
     def open(self, task: Task, seed: int, snapshot: Snapshot | None = None) -> Session:  # noqa: ARG002 - a page saves no snapshot
         """Opens the task's page; everything about it follows from the task, nothing from the seed."""

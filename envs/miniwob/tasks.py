@@ -36,14 +36,22 @@ class _Ids(Sequence[str]):
 
 
 class MiniWoBTaskSet(TaskSet):
-    """All tasks on all pages. What a page asks is known when it has been opened: until then the goal only names it.
+    """All tasks on some pages. What a page asks is known when it has been opened: until then the goal only names it.
+
+    Args:
+        names: The pages; None for all that there are.
 
     Raises:
+        ConfigurationError: There is no such page.
         MissingExtra: The pages are not installed.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, names: Sequence[str] | None = None) -> None:
         self.pages = tuple(name for name in pages.names() if name not in LEFT_OUT)
+        for name in names or ():
+            self._known(name)
+        if names is not None:
+            self.pages = tuple(dict.fromkeys(names))
 
     def splits(self) -> Sequence[str]:
         """The names of the splits."""

@@ -260,6 +260,7 @@ def test_tasks_are_chosen_by_page() -> None:
         env = MiniWoB(task=task)
         chosen = {env.reset(seed=seed)[1]["task_type"] for seed in range(6)}
         assert len(chosen) >= least
+        assert len(env.tasks.families("test")) == (128 if task == "all" else least)  # what an evaluation draws from
         assert task == "all" or chosen <= set([task] if isinstance(task, str) else task)
         env.close()
 
@@ -275,7 +276,7 @@ def test_the_splits_share_no_seed() -> None:
 @pytest.mark.parametrize(
     ("make", "error"),
     [
-        (lambda: MiniWoB(task="click-me"), "unknown family 'click-me'"),
+        (lambda: MiniWoB(task="click-me"), "unknown page 'click-me'"),
         (lambda: MiniWoB(task="click-test", families=["click-test"]), "either task or families"),
         (lambda: MiniWoB(reward_mode="shaped"), "unknown reward_mode 'shaped'"),
         (lambda: MiniWoB(threshold=0.5), "needs reward_mode='thresholded'"),
