@@ -240,8 +240,9 @@ def test_a_solution_that_python_can_read_is_graded_as_it_runs(source: bytes, tmp
     env = code(source=str(write(tmp_path / "problems.jsonl", PROBLEM)))
     env.reset(seed=0)
     env.step({"name": "write_file", "arguments": {"path": "w.py", "content": f"open('solution.py', 'wb').write({source!r})"}})
-    env.step("run_python('w.py')")
-    assert env.step("run_python('solution.py')")[0]["data"]["last"]["result"]["exit_code"] == 0
+    for path in ("w.py", "solution.py"):
+        last = env.step(f"run_python('{path}')")[0]["data"]["last"]
+        assert (last["status"], last["result"]) == ("ok", {"exit_code": 0, "stdout": "", "stderr": ""})
     assert env.step("finish()")[4]["success"]
 
 

@@ -71,7 +71,13 @@ class Episode:
 
     @property
     def tab(self) -> Tab:
-        """The tab that is shown."""
+        """The tab that is shown.
+
+        Raises:
+            InfrastructureError: There is none, since the browser has ended.
+        """
+        if not self.tabs:
+            raise InfrastructureError("the browser has ended")
         return self.tabs[self.active]
 
     # --- What the browser tells ---
@@ -235,9 +241,9 @@ class Episode:
         """
         from playwright.async_api import Error
 
-        tab = self.tab
         task, asked, crashed = map(asyncio.ensure_future, (work, self._asked.wait(), self._activity.crashed.wait()))
         try:
+            tab = self.tab
             await asyncio.wait((task, asked, crashed), return_when=asyncio.FIRST_COMPLETED)
             if crashed.done():
                 raise InfrastructureError("a tab has crashed")
