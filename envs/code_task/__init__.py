@@ -108,7 +108,7 @@ class CodeTask(AgentEnv):
 
     def open(self, task: Task, seed: int, snapshot: Snapshot | None = None) -> Session:  # noqa: ARG002 - nothing is drawn here
         """A fresh workspace."""
-        return CodeSession(task, self._limits, snapshot, owner=id(self))
+        return CodeSession(task, self._limits, snapshot)
 
     def oracle(self, observations: Sequence[Mapping[str, Any]]) -> ToolCall:
         """What the task's collection knows to do; for problems of files, it writes the solution that no policy can see, and finishes."""

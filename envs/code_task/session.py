@@ -1,7 +1,6 @@
 """One episode of a programming task: a workspace of files, programs run in it in isolation, and a grader that runs outside it."""
 
 import base64
-from collections.abc import Hashable
 
 from agent_gym.core.action import ToolCall
 from agent_gym.core.observation import Observation
@@ -26,18 +25,17 @@ class CodeSession(Session):
         task: A programming task.
         limits: Of each run, and of grading.
         snapshot: What `save` gave.
-        owner: Whose episode it is; one owner has one sandbox at a time.
 
     Raises:
         SandboxUnavailable: This machine cannot isolate code.
     """
 
-    def __init__(self, task: Task, limits: Limits, snapshot: Snapshot | None = None, owner: Hashable = None) -> None:
+    def __init__(self, task: Task, limits: Limits, snapshot: Snapshot | None = None) -> None:
         self._task = task
         self._limits = limits
         self._start = unpack(task.spec["files"])
         files = {path: base64.b64decode(content) for path, content in snapshot["files"].items()} if snapshot else self._start
-        self._sandbox = default_pool().acquire(files, owner=owner, limits=limits)
+        self._sandbox = default_pool().acquire(files, limits=limits)
         self._bench = Bench(self._sandbox, limits, task.spec["visible"], ran=bool(snapshot and snapshot["ran"]))
         self.tools = tuple(TOOLS[name].spec for name in task.spec["tools"])
 

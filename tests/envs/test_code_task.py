@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -244,6 +245,18 @@ def test_a_solution_that_python_can_read_is_graded_as_it_runs(source: bytes, tmp
         last = env.step(f"run_python('{path}')")[0]["data"]["last"]
         assert (last["status"], last["result"]) == ("ok", {"exit_code": 0, "stdout": "", "stderr": ""})
     assert env.step("finish()")[4]["success"]
+
+
+@pytest.mark.usefixtures("needs_sandbox")
+def test_a_session_that_lives_on_keeps_no_sandbox_from_another(tmp_path: Path) -> None:
+    env = CodeTask(source=str(write(tmp_path / "problems.jsonl", PROBLEM)))
+    task = env.tasks.get(env.tasks.ids("test", env.tasks.families("test")[0])[0])
+    run = ToolCall("run_python", {"path": "solution.py"})
+    sessions = [env.open(task, 0) for _ in range(2)]
+    for session in sessions:
+        assert session.call(run, time.monotonic() + 20).status == "ok"
+    for session in sessions:
+        session.close()
 
 
 @pytest.mark.usefixtures("needs_sandbox")
