@@ -1,16 +1,16 @@
 """PPO and MaskablePPO that step whoever is ready, so that a slow tool keeps nobody waiting but its own environment.
 
-The learners are those of Stable-Baselines3; only how a rollout is collected differs. A column of the rollout buffer holds a *fragment*:
-``n_steps`` steps of one environment in a row. The first ``n_envs`` fragments that are complete make the rollout, whosever they are: a
-quick environment may fill several columns. What is unfinished then goes on in the next rollout and is never dropped: every environment's
-steps are learned from once and without a gap, so that tasks are learned from as often as they are drawn, however long they take.
+The learners are those of Stable-Baselines3; only how a rollout is collected differs. It is complete when ``n_steps`` x ``n_envs`` steps
+have come, whosever they are: what each environment made since the last one is a *fragment*, long where it is quick, and the fragments fill
+the columns of the rollout buffer one after another. A fragment that ends amid an episode is bootstrapped there, and the next one goes on
+from it; what is under way comes into the next rollout. So every environment's steps are learned from once and without a gap, and tasks as
+often as they are drawn, however long they take.
 
-Before a rollout is learned from, everybody at rest is given an action: tools are at work while the learner is. Such steps, and those of
-fragments that were carried over, were chosen by an earlier version of the policy. They keep the log-probability they had then, which is
-what PPO's ratio asks for; ``rollout/lag_mean`` and ``rollout/lag_max`` in the log say how many versions earlier it was.
+Before a rollout is learned from, everybody at rest is given an action: tools are at work while the learner is. Such steps were chosen by an
+earlier version of the policy. They keep the log-probability they had then, which is what PPO's ratio asks for; ``rollout/lag_mean`` and
+``rollout/lag_max`` in the log say how many versions earlier it was.
 """
 
-from collections import deque
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -95,13 +95,13 @@ class _Asynchronous(OnPolicyAlgorithm):
         return result
 
     def _excluded_save_params(self) -> list[str]:
-        return [*super()._excluded_save_params(), "_pending", "_fragments", "_first", "_complete", "_untold"]
+        return [*super()._excluded_save_params(), "_pending", "_fragments", "_first", "_arrived", "_untold"]
 
     def _begin(self) -> None:
         self._pending: dict[int, _Step] = {}  # chosen, and not come back yet; by environment
-        self._fragments: list[list[_Step]] = [[] for _ in range(self.n_envs)]  # begun, and not complete yet; by environment
+        self._fragments: list[list[_Step]] = [[] for _ in range(self.n_envs)]  # not learned from yet; by environment
         self._first = [True] * self.n_envs  # whether an environment's next step is its first
-        self._complete: deque[list[_Step]] = deque()
+        self._arrived: list[int] = []  # the environments of those steps, in the order in which they came
         self._untold: list[_Told] = []
 
     def _collect(self, envs: AgentVecEnv, callback: BaseCallback, buffer: RolloutBuffer, use_masking: bool) -> bool:
@@ -117,18 +117,18 @@ class _Asynchronous(OnPolicyAlgorithm):
         faults = 0
         while True:
             self._act(envs, ready, use_masking)
-            if len(self._complete) >= envs.num_envs:
+            if len(self._arrived) >= self.n_steps * envs.num_envs:
                 break
             came = envs.recv()
             for i, (reward, done, info) in came.items():
-                faults += self._came(envs, i, reward, done, info)
+                faults += self._came(i, reward, done, info)
             if faults > self.n_steps * envs.num_envs:
                 raise InfrastructureError(f"of the steps of one rollout {faults} have no valid reward; the last of them says: {info}")
             while len(self._untold) >= envs.num_envs:
                 if not self._tell(envs, callback, buffer):
                     return False
             ready = list(came)
-        self._fill(buffer, [self._complete.popleft() for _ in range(envs.num_envs)])
+        self._fill(buffer, self._take(envs))
         self._version += 1
         callback.on_rollout_end()
         return True
@@ -165,7 +165,7 @@ class _Asynchronous(OnPolicyAlgorithm):
         clipped: NDArray[Any] = np.clip(actions, self.action_space.low, self.action_space.high)
         return clipped
 
-    def _came(self, envs: AgentVecEnv, i: int, reward: float, done: bool, info: dict[str, Any]) -> bool:
+    def _came(self, i: int, reward: float, done: bool, info: dict[str, Any]) -> bool:
         """Takes in what came of an action; whether it has no valid reward, and so is not learned from."""
         step = self._pending.pop(i)
         self._untold.append(_Told(i, step.action, reward, done, info))
@@ -173,14 +173,9 @@ class _Asynchronous(OnPolicyAlgorithm):
             self._cut(i, step)
             return True
         ahead = info["terminal_observation"] if done and info["TimeLimit.truncated"] else None
-        fragment = self._fragments[i]
-        fragment.append(step._replace(reward=reward, last=done, ahead=ahead))
+        self._fragments[i].append(step._replace(reward=reward, last=done, ahead=ahead))
+        self._arrived.append(i)
         self._first[i] = done
-        if len(fragment) == self.n_steps:
-            if not done:
-                fragment[-1] = fragment[-1]._replace(ahead=_nth(envs.newest([i]), 0))
-            self._complete.append(fragment)
-            self._fragments[i] = []
         return False
 
     def _cut(self, i: int, step: _Step) -> None:
@@ -212,32 +207,44 @@ class _Asynchronous(OnPolicyAlgorithm):
         self._update_info_buffer([step.info for step in valid], np.array([step.done for step in valid]))
         return True
 
-    def _fill(self, buffer: RolloutBuffer, fragments: Sequence[list[_Step]]) -> None:
-        """Makes fragments the buffer's columns, and values what they are cut off from."""
-        rewards = np.array([[step.reward for step in fragment] for fragment in fragments], np.float32)
-        last_values = torch.zeros(len(fragments))
-        cuts = [(n, t, step) for n, fragment in enumerate(fragments) for t, step in enumerate(fragment) if step.ahead is not None]
+    def _take(self, envs: AgentVecEnv) -> list[_Step]:
+        """The steps of a rollout, fragment after fragment; those that came last and are too many are left for the next."""
+        self._arrived = self._arrived[self.n_steps * envs.num_envs :]
+        later = {i: self._fragments[i].pop() for i in self._arrived}
+        steps: list[_Step] = []
+        for i, fragment in enumerate(self._fragments):
+            if fragment and not fragment[-1].last:
+                ahead = later[i].observation if i in later else _nth(envs.newest([i]), 0)
+                fragment[-1] = fragment[-1]._replace(last=True, ahead=ahead)
+            steps += [step._replace(first=step.first or at == 0) for at, step in enumerate(fragment)]
+            self._fragments[i] = [later[i]] if i in later else []
+        return steps
+
+    def _fill(self, buffer: RolloutBuffer, steps: Sequence[_Step]) -> None:
+        """Makes steps the buffer's columns, and values what they are cut off from."""
+        rewards = np.array([step.reward for step in steps], np.float32)
+        cuts = [at for at, step in enumerate(steps) if step.ahead is not None]
         if cuts:
-            observations = batch(self.observation_space, [step.ahead for _, _, step in cuts])
+            observations = batch(self.observation_space, [steps[at].ahead for at in cuts])
             with torch.no_grad():
                 values = self.policy.predict_values(obs_as_tensor(observations, self.device)).cpu().flatten()
-            for (n, t, step), value in zip(cuts, values, strict=True):
-                if step.last:
-                    rewards[n, t] += self.gamma * float(value)
-                else:
-                    last_values[n] = value
-        for t, steps in enumerate(zip(*fragments, strict=True)):
+            rewards[cuts] += self.gamma * values.numpy()
+        for t in range(self.n_steps):
+            row = steps[t :: self.n_steps]
             buffer.add(
-                batch(self.observation_space, [step.observation for step in steps]),
-                np.stack([step.action for step in steps]),
-                rewards[:, t],
-                np.array([step.first for step in steps]),
-                torch.stack([step.value for step in steps]),
-                torch.stack([step.log_prob for step in steps]),
-                **_masked(None if steps[0].mask is None else np.stack([step.mask for step in steps])),
+                batch(self.observation_space, [step.observation for step in row]),
+                np.stack([step.action for step in row]),
+                rewards[t :: self.n_steps],
+                np.array([step.first for step in row]),
+                torch.stack([step.value for step in row]),
+                torch.stack([step.log_prob for step in row]),
+                **_masked(None if row[0].mask is None else np.array([step.mask for step in row])),
             )
-        buffer.compute_returns_and_advantage(last_values, np.array([fragment[-1].last for fragment in fragments]))
-        lags = [self._version - step.version for fragment in fragments for step in fragment]
+        following = [*steps[self.n_steps :: self.n_steps], steps[-1]]  # whoever comes after the last ends, and counts for nothing
+        buffer.compute_returns_and_advantage(
+            torch.stack([step.value for step in following]), np.array([step.last for step in steps[self.n_steps - 1 :: self.n_steps]])
+        )
+        lags = [self._version - step.version for step in steps]
         self.logger.record("rollout/lag_mean", float(np.mean(lags)))
         self.logger.record("rollout/lag_max", max(lags))
 
@@ -271,7 +278,7 @@ class AsyncPPO(_Asynchronous, PPO):
     """
 
     def collect_rollouts(self, env: Any, callback: BaseCallback, rollout_buffer: RolloutBuffer, n_rollout_steps: int) -> bool:  # noqa: ARG002 - it is self.n_steps
-        """Fills the buffer with the first fragments that are complete."""
+        """Fills the buffer with the first steps that come."""
         return self._collect(env, callback, rollout_buffer, use_masking=False)
 
 
@@ -286,7 +293,7 @@ class AsyncMaskablePPO(_Asynchronous, MaskablePPO):
         n_rollout_steps: int,  # noqa: ARG002 - it is self.n_steps
         use_masking: bool = True,
     ) -> bool:
-        """Fills the buffer with the first fragments that are complete."""
+        """Fills the buffer with the first steps that come."""
         if use_masking and not is_masking_supported(env):
             raise ConfigurationError("the environments offer no action_masks(); pass use_masking=False to learn(), or use AsyncPPO")
         return self._collect(env, callback, rollout_buffer, use_masking)

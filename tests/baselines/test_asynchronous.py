@@ -26,7 +26,7 @@ from agent_gym.core.seeding import derive  # noqa: E402
 from agent_gym.errors import ConfigurationError, InfrastructureError  # noqa: E402
 from agent_gym.runner import AgentVecEnv, AsyncPool  # noqa: E402
 
-GAMMA, LAMBDA = 0.9, 0.8
+GAMMA, LAMBDA, N_STEPS = 0.9, 0.8, 40
 torch.set_num_threads(1)
 
 
@@ -80,8 +80,8 @@ def diaries(count: int = 3, faulty: bool = False, **pool: Any) -> AgentVecEnv:
     return AgentVecEnv([maker(number) for number in range(count)], **pool)
 
 
-def learner(envs: Any, n_steps: int = 10, **keywords: Any) -> Any:
-    settings = {"n_steps": n_steps, "batch_size": 15, "n_epochs": 2, "gamma": GAMMA, "gae_lambda": LAMBDA, "learning_rate": 1e-2}
+def learner(envs: Any, n_steps: int = N_STEPS, **keywords: Any) -> Any:
+    settings = {"n_steps": n_steps, "batch_size": 60, "n_epochs": 2, "gamma": GAMMA, "gae_lambda": LAMBDA, "learning_rate": 1e-2}
     return AsyncPPO("MlpPolicy", envs, **{**settings, "seed": 0, "device": "cpu", **keywords})
 
 
@@ -103,32 +103,31 @@ class Rollouts(BaseCallback):
         self.policies.append(copy.deepcopy(self.model.policy))
 
     @property
-    def columns(self) -> list[tuple[Any, dict[str, Any]]]:
-        """Every column with the policy at its rollout's end."""
-        return [
-            (policy, {name: part[:, n] for name, part in buffer.items()})
-            for buffer, policy in zip(self.buffers, self.policies, strict=True)
-            for n in range(buffer["rewards"].shape[1])
-        ]
+    def flat(self) -> list[tuple[Any, dict[str, Any]]]:
+        """The steps of every rollout, column after column, with the policy at its end."""
+        flat = [{name: part.swapaxes(0, 1).reshape(-1, *part.shape[2:]) for name, part in buffer.items()} for buffer in self.buffers]
+        return list(zip(self.policies, flat, strict=True))
 
 
 @pytest.fixture(scope="module")
 def rollouts() -> Rollouts:
     """Some rollouts of three environments, one of which is ten times slower and one of which fails now and then."""
     kept, envs = Rollouts(), diaries(faulty=True)
-    learner(envs).learn(400, callback=kept)
+    learner(envs).learn(1200, callback=kept)
     envs.close()
     return kept
 
 
 def test_every_step_is_learned_from_once_and_in_order(rollouts: Rollouts) -> None:
     places: dict[int, list[tuple[int, ...]]] = {0: [], 1: [], 2: []}
-    for _, column in rollouts.columns:
-        (number,) = set(column["observations"][:, 0].astype(int))
-        places[number] += [tuple(row) for row in column["observations"][:, 1:].astype(int).tolist()]
+    for _, steps in rollouts.flat:
+        numbers = steps["observations"][:, 0].astype(int).tolist()
+        assert numbers == sorted(numbers)  # one environment's after another's
+        for number, *place in steps["observations"].astype(int).tolist():
+            places[number].append(tuple(place))
     for number, learned in places.items():
         assert learned == list(itertools.islice(whole(number), len(learned)))
-    assert len(places[2]) > 2 * len(places[0]) > 0  # who is quick fills more columns
+    assert len(places[2]) > 2 * len(places[0]) > 0  # who is quick has more to learn from
 
 
 def whole(number: int) -> Iterator[tuple[int, int, int]]:
@@ -141,8 +140,8 @@ def whole(number: int) -> Iterator[tuple[int, int, int]]:
 
 def test_advantages_are_what_they_are_by_hand(rollouts: Rollouts) -> None:
     kinds: Counter[str] = Counter()
-    for policy, column in rollouts.columns:
-        rows = column["observations"].astype(int)
+    for policy, steps in rollouts.flat:
+        rows = steps["observations"].astype(int)
         advantage = 0.0
         for t in reversed(range(len(rows))):
             number, life, episode, at = rows[t].tolist()
@@ -150,23 +149,24 @@ def test_advantages_are_what_they_are_by_hand(rollouts: Rollouts) -> None:
             after = np.array([number, life, episode, at + 1], np.float32)
             with torch.no_grad():
                 ahead = 0.0 if kind == "end" else float(policy.predict_values(torch.as_tensor(after)[None]))
-            if kind == "next":
-                ahead = float(column["values"][t + 1])
-            delta = reward_of(at + 1) + GAMMA * ahead - float(column["values"][t])
+            if kind in ("next", "next column"):
+                ahead = float(steps["values"][t + 1])
+            delta = reward_of(at + 1) + GAMMA * ahead - float(steps["values"][t])
             advantage = delta + (GAMMA * LAMBDA * advantage if kind == "next" else 0.0)
-            np.testing.assert_allclose(column["advantages"][t], advantage, atol=1e-4)
-            np.testing.assert_allclose(column["returns"][t], advantage + column["values"][t], atol=1e-4)
+            np.testing.assert_allclose(steps["advantages"][t], advantage, atol=1e-4)
+            np.testing.assert_allclose(steps["returns"][t], advantage + steps["values"][t], atol=1e-4)
             kinds[kind] += 1
-    assert kinds.keys() == {"next", "end", "limit", "fault", "full"}
+    assert kinds.keys() == {"next", "next column", "end", "limit", "fault", "cut"}
 
 
 def how_it_goes_on(rows: Any, t: int) -> str:
-    _, life, episode, at = rows[t].tolist()
+    number, life, episode, at = rows[t].tolist()
     if at == 3:
         return "limit" if episode % 2 else "end"
-    if t == len(rows) - 1:
-        return "full"
-    return "next" if rows[t + 1].tolist()[1:] == [life, episode, at + 1] else "fault"
+    following = rows[t + 1].tolist() if t + 1 < len(rows) else None
+    if following == [number, life, episode, at + 1]:
+        return "next column" if (t + 1) % N_STEPS == 0 else "next"
+    return "fault" if following is not None and following[0] == number else "cut"
 
 
 def test_what_was_carried_over_keeps_the_probability_that_it_was_chosen_with(rollouts: Rollouts) -> None:
@@ -181,25 +181,24 @@ def test_what_was_carried_over_keeps_the_probability_that_it_was_chosen_with(rol
         fits = np.isclose(told, buffer["log_probs"].flatten(), atol=1e-5)
         assert fits.any(axis=0).all()
         lags += [int(np.argmax(fits[::-1, n])) for n in range(fits.shape[1])]
-    assert lags.count(0) > len(lags) // 4
+    assert lags.count(0) >= 115 / 120 * len(lags)  # all but what was under way at the last rollout's end, or came too late for it
     assert max(lags) >= 1
-    assert sum(lag > 1 for lag in lags) < len(lags) // 2  # the slow one's
 
 
 class Family(gymnasium.Env[Any, Any]):
-    """Episodes of two families, drawn alike; one takes ten times as long as the other."""
+    """Episodes of two families, drawn alike; one takes ten times as long as the other. Shows which it is, and whether it begins."""
 
-    observation_space = gymnasium.spaces.Box(0.0, 1.0, (1,), np.float32)
+    observation_space = gymnasium.spaces.Box(0.0, 1.0, (2,), np.float32)
     action_space = gymnasium.spaces.Discrete(2)
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> Any:  # noqa: ARG002
         super().reset(seed=seed)
         self.slow = bool(self.np_random.random() < 0.5)
-        return np.array([self.slow], np.float32), {}
+        return np.array([self.slow, True], np.float32), {}
 
     def step(self, action: Any) -> Any:  # noqa: ARG002
         time.sleep(0.01 if self.slow else 0.001)
-        return np.array([self.slow], np.float32), 0.0, bool(self.np_random.random() < 0.5), False, {}
+        return np.array([self.slow, False], np.float32), 0.0, bool(self.np_random.random() < 0.5), False, {}
 
 
 def test_tasks_are_learned_from_as_often_as_they_are_drawn() -> None:
@@ -207,8 +206,8 @@ def test_tasks_are_learned_from_as_often_as_they_are_drawn() -> None:
     learner(envs, n_steps=8, batch_size=48).learn(1500, callback=kept)
     envs.close()
     begun: Counter[bool] = Counter()
-    for _, column in kept.columns:
-        begun.update(column["observations"][column["episode_starts"] == 1, 0].astype(bool).tolist())
+    for _, steps in kept.flat:
+        begun.update(steps["observations"][steps["observations"][:, 1] == 1, 0].astype(bool).tolist())
     assert begun.total() > 500
     assert chisquare([begun[True], begun[False]]).pvalue > 1e-3
 
@@ -256,10 +255,10 @@ def test_whoever_used_the_environments_in_between_does_no_harm() -> None:
     kept = Rollouts()
     model.learn(120, callback=kept, reset_num_timesteps=False)
     envs.close()
-    for _, column in kept.columns:
-        for t in range(1, 10):
-            went_on = column["observations"][t, 3] == column["observations"][t - 1, 3] + 1
-            assert went_on or column["episode_starts"][t] == 1
+    for _, steps in kept.flat:
+        for t in range(1, len(steps["rewards"])):
+            went_on = steps["observations"][t, 3] == steps["observations"][t - 1, 3] + 1
+            assert went_on or steps["episode_starts"][t] == 1
 
 
 @pytest.mark.parametrize("how", ["id", "pool", "vec_env"])

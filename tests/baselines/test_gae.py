@@ -62,11 +62,15 @@ class Watched(gymnasium.Wrapper[Any, Any, Any, Any]):
 
 
 class Compared(BaseCallback):
-    """Looks at the advantages when a rollout is complete and nothing has been learned from it yet."""
+    """Looks at the advantages when the first rollout is complete and nothing has been learned from it yet.
 
-    def __init__(self, fragments: Callable[[], list[list[Row]]]) -> None:
+    Args:
+        columns: Tells from the observations, flat from column to column, what each column holds.
+    """
+
+    def __init__(self, columns: Callable[[dict[str, Any]], list[list[Row]]]) -> None:
         super().__init__()
-        self.fragments = fragments
+        self.columns = columns
         self.got = self.expected = np.zeros(0)
         self.endings: set[str] = set()
 
@@ -74,19 +78,13 @@ class Compared(BaseCallback):
         return True
 
     def _on_rollout_end(self) -> None:
+        if self.got.size:
+            return
         buffer: Any = self.model.rollout_buffer  # type: ignore[attr-defined]
         self.got = buffer.advantages.copy()
-        columns = [self._seen_as(buffer, n) for n in range(buffer.n_envs)]
+        columns = self.columns({name: part.swapaxes(0, 1).reshape(-1, part.shape[-1]) for name, part in buffer.observations.items()})
         self.endings = {row.ending for rows in columns for row in rows}
         self.expected = np.stack([self._by_hand(rows) for rows in columns], axis=1)
-
-    def _seen_as(self, buffer: Any, n: int) -> list[Row]:
-        """Which steps a column holds."""
-        for rows in self.fragments():
-            before = {name: np.stack([row.before[name] for row in rows]) for name in buffer.observations}
-            if all((part[:, n] == before[name]).all() for name, part in buffer.observations.items()):
-                return rows
-        raise AssertionError("nobody has seen these steps")
 
     def _value(self, observation: Any) -> float:
         tensors, _ = self.model.policy.obs_to_tensor(observation)
@@ -114,6 +112,11 @@ def valid(rows: list[Row]) -> list[Row]:
     return kept
 
 
+def cut_off(rows: list[Row]) -> list[Row]:
+    """What a rollout has of an environment: its last step does not end there, and counts for what it is."""
+    return [*rows[:-1], dataclasses.replace(rows[-1], truncated=True)] if rows else []
+
+
 SYNCHRONOUS = [name for name in ALGORITHMS if not name.startswith("async-")]
 ASYNCHRONOUS = [name for name in ALGORITHMS if name.startswith("async-")]
 
@@ -128,9 +131,15 @@ def test_a_truncated_episode_has_the_advantage_that_it_has_by_hand(algorithm: st
     def watched(rows: list[Row]) -> Callable[[], gymnasium.Env[Any, Any]]:
         return lambda: Watched(make(env="agent_gym.testing:SmallTask", **KEYWORDS), rows)
 
-    def fragments() -> list[list[Row]]:
-        learned = [valid(list(rows)) if algorithm in ASYNCHRONOUS else rows for rows in seen]
-        return [rows[start : start + STEPS] for rows in learned for start in range(0, len(rows) - STEPS + 1, STEPS)]
+    def columns(seen_by_policy: dict[str, Any]) -> list[list[Row]]:
+        """In turn, a column is an environment's. Asynchronously, the second's steps follow upon the first's, of whatever number."""
+        learned = [valid(list(rows)) if algorithm in ASYNCHRONOUS else list(rows) for rows in seen]
+        for first in range(2 * STEPS + 1) if algorithm in ASYNCHRONOUS else [STEPS]:
+            rows = [*cut_off(learned[0][:first]), *cut_off(learned[1][: 2 * STEPS - first])]
+            before = {name: np.stack([row.before[name] for row in rows]) for name in seen_by_policy}
+            if all(np.array_equal(before[name], part) for name, part in seen_by_policy.items()):
+                return [rows[:STEPS], rows[STEPS:]]
+        raise AssertionError("nobody has seen these steps")
 
     envs = vector([watched(rows) for rows in seen])
     model = load_object(ALGORITHMS[algorithm])(
@@ -145,7 +154,7 @@ def test_a_truncated_episode_has_the_advantage_that_it_has_by_hand(algorithm: st
         seed=0,
         device="cpu",
     )
-    compared = Compared(fragments)
+    compared = Compared(columns)
     model.learn(2 * STEPS, callback=compared)
     envs.close()
     assert compared.endings >= {"failure", "step_limit", "cut" if algorithm in ASYNCHRONOUS else "infra_error", ""}
