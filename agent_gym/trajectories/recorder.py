@@ -69,7 +69,7 @@ class Recorder:
             "prompt_version": prompt_version,
         }
         self._drawn = ""
-        self._versioned: tuple[Sequence[ToolSpec], str] | None = None
+        self._kept_tools: tuple[Sequence[ToolSpec], dict[str, Any]] | None = None
         self._log: LogWriter | None = None
         self._pid = 0
         self._writer = ""
@@ -202,12 +202,19 @@ class Recorder:
         except OSError as error:
             raise store_error("write", Path(error.filename or self._blobs.folder), error) from error
 
-    def _tools_version(self) -> str | None:
+    def _offered(self) -> dict[str, Any]:
+        """The header's columns about the tools; they themselves are a blob of any length, written once and not with every episode."""
         if self.tools is None:
-            return None
-        if self._versioned is None or self._versioned[0] != self.tools:
-            self._versioned = self.tools, digest([tool.to_openai() for tool in self.tools])
-        return self._versioned[1]
+            return {}
+        if self._kept_tools is None or self._kept_tools[0] != self.tools:
+            told = [tool.to_openai() for tool in self.tools]
+            content = dumps(told)
+            try:
+                blob = {"column": "tools", "digest": self._blobs.put(content), "bytes": len(content)}
+            except OSError as error:
+                raise store_error("write", Path(error.filename or self._blobs.folder), error) from error
+            self._kept_tools = self.tools, {"tools_version": digest(told), "blobs": [blob]}
+        return {**self._kept_tools[1], "blobs": list(self._kept_tools[1]["blobs"])}
 
     def _opened(
         self,
@@ -225,7 +232,7 @@ class Recorder:
         header: dict[str, Any] = {"episode_id": self.episode_id, "parent_episode_id": parent, **self._header}
         known_seed = seed if seed is not None and seed < _MAX_INT else None
         header |= {"seed": known_seed, "episode_index": episode, "started_us": now_us()}
-        header |= {"tools_version": self._tools_version(), "code_version": code_version(), "schema_version": SCHEMA_VERSION}
+        header |= {**self._offered(), "code_version": code_version(), "schema_version": SCHEMA_VERSION}
         if options:
             header["reset_options"] = dumps(dict(options)).decode()
         if task is not None:

@@ -85,6 +85,7 @@ EPISODES = _schema(
     ("code_version", _TEXT, "this package's version and the digest of its source files"),
     ("schema_version", pa.int16(), "schema of whoever recorded it"),
     ("human_s", pa.float64(), "seconds that a person took to act; null where nobody did"),
+    ("tools", _TEXT, "JSON list of the tools that were offered, in the form of OpenAI-style chat APIs; always a blob"),
     ("blobs", _BLOBS, "texts of this row that were too long for it, by column"),
 )
 """One row an episode, however it went."""

@@ -11,7 +11,7 @@ from agent_gym.registry import VERSION
 
 __all__ = ["SCHEMA_VERSION", "code_version", "versions"]
 
-SCHEMA_VERSION = 4
+SCHEMA_VERSION = 5
 """Of `agent_gym.trajectories.schema`; counts up when a column is added."""
 _DIGEST_BYTES = 6
 

@@ -1,6 +1,7 @@
 """What is kept of an episode beyond its calls: images, long texts, digests, versions, costs, tokens, events."""
 
 import io
+import json
 import zlib
 from pathlib import Path
 from typing import Any
@@ -38,11 +39,11 @@ def test_a_finished_episode_lacks_nothing(store: TrajectoryStore) -> None:
     env.step("add(2)")
     env.step("finish()")
     env.close()
-    (row,) = store.episodes()
+    row = store.episode(str(env.episode_id))
     may_be_null = {"parent_episode_id", "retry_safety", "n_useless_questions", "gaps", "error", "blobs", "stage"}
     assert {name for name, value in row.items() if value is None} <= may_be_null
     assert row["code_version"] == code_version()
-    assert row["schema_version"] == 4
+    assert row["schema_version"] == 5
     assert len(row["tools_version"]) == len(row["prompt_version"]) == 32
     assert 0 <= row["human_s"] < 60
     for step in store.steps(row["episode_id"]):
@@ -93,6 +94,8 @@ def test_versions_of_tools_and_prompt(store: TrajectoryStore) -> None:
         env.close()
     whole, few, again = store.episodes()
     assert whole["tools_version"] == again["tools_version"] != few["tools_version"]
+    names = [{tool["function"]["name"] for tool in json.loads(store.episode(row["episode_id"])["tools"])} for row in (whole, few)]
+    assert names[1] < names[0] == {tool.name for tool in CountingEnv().tools}
     assert (few["prompt_version"], whole["prompt_version"]) == ("p2", again["prompt_version"])
     assert store.runs()[0]["versions"]["code"] == code_version()
 
@@ -115,7 +118,7 @@ def test_images_are_kept_once(store: TrajectoryStore) -> None:
         env.step(action)
     env.close()
     steps = list(store.steps(str(env.episode_id)))
-    assert len(blobs(store)) == 2
+    assert len(blobs(store)) == 3, "two images and the tools"
     assert [step["obs_image"] for step in steps] == [steps[0]["obs_image"]] * 2 + [steps[2]["obs_image"]] * 2
     assert steps[0]["obs_digest"] != steps[1]["obs_digest"], "the texts differ"
     assert all(step["gaps"] is None for step in steps)
@@ -144,7 +147,7 @@ def test_long_texts_are_blobs_and_come_back(store: TrajectoryStore) -> None:
         env.note(thought=long)
         env.step(f"finish('{long}')")
     env.close()
-    assert len(blobs(store)) == len({path.name for path in blobs(store)}) <= 4, "kept once for both episodes"
+    assert len(blobs(store)) == len({path.name for path in blobs(store)}) <= 5, "kept once for both episodes, as the tools are"
     for row in store.episodes():
         _, step = store.steps(row["episode_id"])
         assert long in step["note"]
