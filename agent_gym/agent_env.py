@@ -28,7 +28,7 @@ from agent_gym.core.verdict import Ending
 from agent_gym.episode import MAX_DATA_BYTES, MAX_TEXT_BYTES, Episode, Terms
 from agent_gym.episode_state import catch_up, check_state, state_of
 from agent_gym.errors import ConfigurationError, InfrastructureError, ResetNeeded, UnknownRenderMode, unknown
-from agent_gym.gateway import Boundary, FaultPlan, Permissions, Resilience, check_tools
+from agent_gym.gateway import Boundary, FaultPlan, Permissions, Resilience, Tape, check_tools
 
 __all__ = ["AgentEnv"]
 
@@ -74,6 +74,8 @@ class AgentEnv(gymnasium.Env[dict[str, Any], Any]):
     """Set by the factory: makes an equal, fresh environment."""
     version: ClassVar[str] = "0"
     """Bumped when a task, a world or the way of judging changes."""
+    volatile: ClassVar[Sequence[str]] = ()
+    """Regular expressions of what may differ in the texts of two equal episodes: durations, process ids, temporary paths."""
     carried: Collection[str] = ()
     """Names of the calls that its tools carry, where it has tools that do (`ToolSpec.carries`); they need permission too."""
     usage: Mapping[str, float] | None = None
@@ -271,6 +273,19 @@ class AgentEnv(gymnasium.Env[dict[str, Any], Any]):
         narrowed = self._terms.boundary.permissions.narrowed(level, only, never)
         self._terms = replace(self._terms, boundary=replace(self._terms.boundary, permissions=narrowed))
         self._list_tools()
+
+    def seek(self, root: int, number: int) -> None:
+        """Makes the next reset without a seed that of a recorded episode.
+
+        Args:
+            root: The episode's root seed.
+            number: Its number, of the resets since that seed was set.
+        """
+        self._root, self._number = root, number - 1
+
+    def play_back(self, tape: Tape | None) -> None:
+        """From the next reset on, has a tape answer in the place of tools; None has the tools answer again."""
+        self._terms = replace(self._terms, boundary=replace(self._terms.boundary, tape=tape))
 
     def _list_tools(self) -> None:
         permitted = filter(self._terms.boundary.permissions.allow, self._domain_tools)

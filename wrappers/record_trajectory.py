@@ -14,6 +14,7 @@ from agent_gym.core.record import StepRecord
 from agent_gym.core.task import Task, TaskSet
 from agent_gym.errors import ConfigurationError, InfrastructureError, unknown
 from agent_gym.interface.base import offering
+from agent_gym.trajectories.env_spec import describe, innermost
 from agent_gym.trajectories.recorder import Recorder
 from agent_gym.trajectories.rows import checked_notes
 from agent_gym.trajectories.store import Run, TrajectoryStore
@@ -66,7 +67,7 @@ class RecordTrajectory(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorA
         about: dict[str, Any] = {"source": source, "policy_id": policy_id, "prompt_version": prompt_version}
         RecordConstructorArgs.__init__(self, store=str(store), run_id=run_id, **about)
         super().__init__(env)
-        inner = _innermost(env)
+        inner = innermost(env)
         if "last_record" not in dir(inner):  # which asks for no value: before the first reset there is none
             raise ConfigurationError(f"{type(inner).__name__} offers no last_record, so there is nothing to record; wrap an AgentEnv")
         self._records = offering(env, "last_record")
@@ -80,7 +81,7 @@ class RecordTrajectory(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorA
 
     @property
     def _inner(self) -> Any:
-        return _innermost(self.env)
+        return innermost(self.env)
 
     @property
     def episode_id(self) -> str | None:
@@ -191,18 +192,12 @@ class RecordTrajectory(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorA
             about = {"env_version": getattr(self._inner, "version", None), **self._about}
             if about["prompt_version"] is None:
                 about["prompt_version"] = digest(getattr(self._inner, "rules", ""))
-            self._recorder = run.recorder(env_id=env_id, **about)
+            self._recorder = run.recorder(env_id=env_id, env_spec=describe(self.env.spec), **about)
         return self._recorder
 
     def _intended(self, options: Mapping[str, Any] | None) -> Task | None:
         task_id = (options or {}).get("task_id")
         return self.task_set.get(task_id) if task_id is not None and hasattr(self._inner, "tasks") else None
-
-
-def _innermost(env: gymnasium.Env[Any, Any]) -> Any:
-    """The environment that makes the records: beneath every wrapper, and beneath an interface if there is one."""
-    base: Any = env.unwrapped
-    return base.rich.unwrapped if hasattr(base, "rich") else base
 
 
 def _asked(options: Mapping[str, Any] | None) -> dict[str, Any]:

@@ -6,7 +6,7 @@ import gymnasium.error
 import typer
 from rich.markup import escape
 
-from agent_gym.cli import bench, check, demo, doctor, episodes, evaluate, export, play, store, tasks, train
+from agent_gym.cli import bench, check, demo, doctor, episodes, evaluate, export, play, replay, store, tasks, train
 from agent_gym.cli.output import progress_console
 from agent_gym.errors import AgentGymError
 from agent_gym.registry import IDS
@@ -27,6 +27,7 @@ app.command("play")(play.play)
 app.command("demo")(demo.demo)
 app.command("bench")(bench.bench)
 episodes.app.command("export")(export.export_episodes)
+episodes.app.command("replay")(replay.replay_episodes)
 app.add_typer(tasks.app, name="tasks")
 app.add_typer(episodes.app, name="episodes")
 app.add_typer(store.app, name="store")

@@ -3,14 +3,15 @@
 Calls of remote tools also meet what services do: faults on purpose, retries, a breaker, a cache; see `agent_gym.gateway.remote`.
 """
 
-from agent_gym.gateway.faults import KINDS, FaultPlan
-from agent_gym.gateway.gateway import WAIT, Boundary, Gateway, Outcome, check_tools, first_fault
+from agent_gym.gateway.faults import KINDS, NOT_SENT, FaultPlan
+from agent_gym.gateway.gateway import WAIT, Boundary, Gateway, Outcome, Tape, check_tools, first_fault
 from agent_gym.gateway.permissions import LEVELS, Permissions, issue_token
 from agent_gym.gateway.resilience import Concurrency, ConcurrencyReport, Resilience, concurrency_report
 
 __all__ = [
     "KINDS",
     "LEVELS",
+    "NOT_SENT",
     "WAIT",
     "Boundary",
     "Concurrency",
@@ -20,6 +21,7 @@ __all__ = [
     "Outcome",
     "Permissions",
     "Resilience",
+    "Tape",
     "check_tools",
     "concurrency_report",
     "first_fault",

@@ -19,7 +19,7 @@ from agent_gym.core.session import Session
 from agent_gym.core.tool import ToolResult, ToolSpec
 from agent_gym.errors import ConfigurationError, unknown
 
-__all__ = ["KINDS", "Attempt", "Channel", "FaultPlan"]
+__all__ = ["KINDS", "NOT_SENT", "Attempt", "Channel", "FaultPlan"]
 
 _READ, _WRITE, _BOTH = ("read",), ("idempotent", "write"), ("read", "idempotent", "write")
 
@@ -44,7 +44,7 @@ answer did not come. ``stale_read``: an earlier answer to the same call. ``silen
 ``partial_page``: only the first half of a list. ``malformed``, ``renamed_field``: the answer breaks the tool's output schema, once or
 twice. ``slow``: the answer takes 20 virtual seconds."""
 
-_BEFORE = frozenset({"rate_limit", "unavailable", "network_drop", "outage", "read_timeout", "silent_noop", "stale_read"})
+NOT_SENT = frozenset({"rate_limit", "unavailable", "network_drop", "outage", "read_timeout", "silent_noop", "stale_read"})
 """The kinds in which nothing is sent."""
 _RETRY_AFTER_S = (5, 20, 60)
 _OUTAGE_S = 240
@@ -179,7 +179,7 @@ class Channel:
         session = self._session
         sent: Attempt | None = None
         for kind in fault.kinds:
-            if sent is not None and kind in _BEFORE:  # it was sent already: too late to keep it from that
+            if sent is not None and kind in NOT_SENT:  # it was sent already: too late to keep it from that
                 continue
             match kind:
                 case "rate_limit":

@@ -7,7 +7,7 @@ import time
 import traceback
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 import jsonschema_rs
 import orjson
@@ -24,7 +24,7 @@ from agent_gym.gateway.resilience import Resilience
 from agent_gym.gateway.safety import RetrySafety
 from agent_gym.gateway.worker import Abandoned, Interrupted, Worker
 
-__all__ = ["WAIT", "Boundary", "Gateway", "Outcome", "check_tools", "first_fault"]
+__all__ = ["WAIT", "Boundary", "Gateway", "Outcome", "Tape", "check_tools", "first_fault"]
 
 WAIT = ToolSpec(
     name="wait",
@@ -59,6 +59,22 @@ class Outcome:
     invalid: str = ""
 
 
+class Tape(Protocol):
+    """Answers calls in the place of tools, where a recorded episode is played again."""
+
+    def call(self, spec: ToolSpec, call: ToolCall, live: Callable[[], ToolResult]) -> ToolResult:
+        """Answers one try of a call.
+
+        Args:
+            spec: The tool.
+            call: The call.
+            live: Has the tool carry it out.
+        """
+
+    def rehearse(self, spec: ToolSpec, call: ToolCall, live: Callable[[], ToolResult | None]) -> ToolResult | None:
+        """What a try would answer without anything being done, or None; arguments as for `call`."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Boundary:
     """What holds at an environment's boundary.
@@ -69,6 +85,7 @@ class Boundary:
         retries: Who tries again: ``gateway`` or ``agent``.
         resilience: What the gateway does about failures of remote tools.
         faults: What goes wrong with remote tools on purpose.
+        tape: What answers in the place of the session's tools.
     """
 
     call_timeout_s: float = 30.0
@@ -76,6 +93,7 @@ class Boundary:
     retries: str = "gateway"
     resilience: Resilience = field(default_factory=Resilience)
     faults: FaultPlan | None = None
+    tape: Tape | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.call_timeout_s, int | float) or self.call_timeout_s <= 0:
@@ -216,15 +234,28 @@ class Gateway:
         if self._worker is not None and self._worker.abandoned:
             status = "timeout" if spec.read_only else "outcome_unknown"
             return ToolResult(status=status, content="an earlier call still hangs; nothing answers until the episode ends"), ""
-        return self._guarded(spec, call, lambda deadline: self._session.call(call, deadline, key))
+        tape = self._boundary.tape
+
+        def job(deadline: float) -> ToolResult:
+            def live() -> ToolResult:
+                return self._session.call(call, deadline, key)
+
+            return live() if tape is None else tape.call(spec, call, live)
+
+        return self._guarded(spec, call, job)
 
     def _rehearse(self, spec: ToolSpec, call: ToolCall) -> ToolResult | None:
         if self._worker is not None and self._worker.abandoned:
             return None
         rehearsed: list[ToolResult] = []
+        tape = self._boundary.tape
 
         def job(deadline: float) -> ToolResult:
-            if (found := self._session.rehearse(call, deadline)) is not None:
+            def live() -> ToolResult | None:
+                return self._session.rehearse(call, deadline)
+
+            found = live() if tape is None else tape.rehearse(spec, call, live)
+            if found is not None:
                 rehearsed.append(found)
             return ToolResult(status="ok")
 

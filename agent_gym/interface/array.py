@@ -63,7 +63,9 @@ class ArrayInterface(Interface):
         return self._mask.astype(bool)
 
     def call_of(self, action: Any) -> ToolCall | InvalidAction:
-        """The call that an index stands for, or what is wrong with the index."""
+        """The call that an index stands for, or what is wrong with the index; a `ToolCall`, as a replay gives it, stands for itself."""
+        if isinstance(action, ToolCall | InvalidAction):
+            return action
         if isinstance(action, np.ndarray) and action.size == 1:
             action = action.item()
         if isinstance(action, bool) or not isinstance(action, int | np.integer):

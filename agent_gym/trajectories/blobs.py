@@ -1,10 +1,16 @@
-"""Images and long texts, each a file named by the digest of its content, shared by all runs and never written twice."""
+"""Images and long texts, each a file named by the digest of its content, shared by all runs and never written twice.
 
+A row names its blobs. One that retention has dropped is still named, with null for its bytes.
+"""
+
+import fcntl
 import os
 import struct
 import threading
 import warnings
 import zlib
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
@@ -14,11 +20,14 @@ from numpy.typing import NDArray
 
 from agent_gym.errors import StoreError
 
-__all__ = ["BLOB_BYTES", "Blobs", "png"]
+__all__ = ["BLOB_BYTES", "Blobs", "blob_digest", "png"]
 
 BLOB_BYTES = 65_536
 """A text with more bytes of UTF-8 than this does not stay in its row."""
 _DIGEST_BYTES = 32
+_LOCK = ".lock"
+"""Shared while a blob is put, held alone while some are removed."""
+_SWEPT_AT_ONCE = 256
 
 
 class Blobs:
@@ -44,18 +53,20 @@ class Blobs:
         Raises:
             OSError: It cannot be written.
         """
-        digest = blake2b(content, digest_size=_DIGEST_BYTES).hexdigest()
+        digest = blob_digest(content)
         path = self.path(digest)
-        if path.exists() and path.stat().st_size == len(content):
-            return digest
         path.parent.mkdir(parents=True, exist_ok=True)
-        hidden = path.with_name(f".{digest}.{os.getpid()}-{threading.get_native_id()}.tmp")
-        try:
-            hidden.write_bytes(content)
-            hidden.rename(path)
-        except OSError:
-            hidden.unlink(missing_ok=True)
-            raise
+        with self._locked(fcntl.LOCK_SH):
+            if path.exists() and path.stat().st_size == len(content):
+                os.utime(path)  # a sweeper leaves alone what was put lately
+                return digest
+            hidden = path.with_name(f".{digest}.{os.getpid()}-{threading.get_native_id()}.tmp")
+            try:
+                hidden.write_bytes(content)
+                hidden.rename(path)
+            except OSError:
+                hidden.unlink(missing_ok=True)
+                raise
         return digest
 
     def get(self, digest: str) -> bytes:
@@ -68,9 +79,46 @@ class Blobs:
             content = self.path(digest).read_bytes()
         except OSError as error:
             raise StoreError(f"cannot read {self.path(digest)}: {error.strerror}") from error
-        if blake2b(content, digest_size=_DIGEST_BYTES).hexdigest() != digest:
+        if blob_digest(content) != digest:
             raise StoreError(f"{self.path(digest)} is damaged: its content has another digest")
         return content
+
+    def sizes(self) -> dict[str, int]:
+        """The bytes of each blob, by digest."""
+        folders = [folder for folder in os.scandir(self.folder) if folder.is_dir()] if self.folder.exists() else []
+        files = (file for folder in folders for file in os.scandir(folder.path) if not file.name.startswith("."))
+        return {file.name: file.stat().st_size for file in files}
+
+    def now_ns(self) -> int:
+        """The time, by the clock that blobs are dated with."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        (self.folder / _LOCK).touch()
+        return (self.folder / _LOCK).stat().st_mtime_ns
+
+    def sweep(self, digests: Iterable[str], put_before_ns: int, *, remove: bool = True) -> list[str]:
+        """Removes blobs, but none that was put, or put again, later than the given time.
+
+        Args:
+            digests: Which.
+            put_before_ns: The time, as `now_ns` gives it.
+            remove: If false, only says which.
+
+        Returns:
+            Those that are gone.
+
+        Raises:
+            OSError: One cannot be removed.
+        """
+        gone, waiting = [], list(digests)
+        for start in range(0, len(waiting), _SWEPT_AT_ONCE):
+            with self._locked(fcntl.LOCK_EX):
+                for digest in waiting[start : start + _SWEPT_AT_ONCE]:
+                    path = self.path(digest)
+                    if path.exists() and path.stat().st_mtime_ns < put_before_ns:
+                        if remove:
+                            path.unlink()
+                        gone.append(digest)
+        return gone
 
     def take_from(self, row: dict[str, Any]) -> None:
         """Takes a row's long texts out; its ``blobs`` then name them.
@@ -88,13 +136,31 @@ class Blobs:
                 row.setdefault("blobs", []).append({"column": column, "digest": self.put(content), "bytes": len(content)})
 
     def put_back(self, row: dict[str, Any]) -> dict[str, Any]:
-        """A row with its long texts in their places. One that is missing or damaged stays null, with a warning that names it."""
+        """A row with its long texts in their places.
+
+        One that was dropped stays null, and is one of the row's ``gaps``; so does one that is missing or damaged, with a warning that
+        names it.
+        """
         for blob in row.get("blobs") or ():
+            if blob["bytes"] is None:
+                row = row | {"gaps": [*(row.get("gaps") or ()), f"dropped:{blob['column']}"]}
+                continue
             try:
                 row = row | {blob["column"]: self.get(blob["digest"]).decode()}
             except StoreError as error:
                 warnings.warn(str(error), RuntimeWarning, stacklevel=2)
         return row
+
+    @contextmanager
+    def _locked(self, how: int) -> Iterator[None]:
+        with (self.folder / _LOCK).open("ab") as lock:
+            fcntl.flock(lock, how)
+            yield
+
+
+def blob_digest(content: bytes) -> str:
+    """The digest by which a content is kept."""
+    return blake2b(content, digest_size=_DIGEST_BYTES).hexdigest()
 
 
 def png(image: NDArray[np.uint8]) -> bytes:

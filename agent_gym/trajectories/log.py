@@ -24,7 +24,7 @@ from agent_gym.errors import StoreError
 from agent_gym.trajectories.blobs import BLOB_BYTES, Blobs
 from agent_gym.trajectories.rows import as_json
 
-__all__ = ["DamagedLog", "LogWriter", "read_log", "store_error", "try_lock"]
+__all__ = ["DamagedLog", "LogWriter", "encoded", "read_log", "store_error", "try_lock"]
 
 _TRIES = 100
 _READ_BYTES = 2**20
@@ -94,11 +94,11 @@ class LogWriter:
             raise StoreError(f"{self.path} is closed")
         entry = {"seq": self._seq, **entry}
         try:
-            body = _encoded(entry)
+            body = encoded(entry)
             if len(body) > BLOB_BYTES:
                 for row in _rows(entry):
                     self._blobs.take_from(as_json(row))
-                body = _encoded(entry)
+                body = encoded(entry)
             tail = body[1:]
             line = b'{"crc":"%08x",%b\n' % (zlib.crc32(tail), tail)
             if os.write(self._fd, line) != len(line):
@@ -145,7 +145,8 @@ def _rows(entry: dict[str, Any]) -> Iterator[dict[str, Any]]:
             yield from value
 
 
-def _encoded(entry: dict[str, Any]) -> bytes:
+def encoded(entry: dict[str, Any]) -> bytes:
+    """An entry as the JSON object that is written."""
     try:
         return orjson.dumps(entry, option=orjson.OPT_SERIALIZE_NUMPY)
     except TypeError:

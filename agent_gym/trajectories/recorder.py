@@ -7,15 +7,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from agent_gym.core.canonical import digest, dumps
 from agent_gym.core.record import StepRecord
 from agent_gym.core.task import Task
 from agent_gym.core.tool import ToolSpec
 from agent_gym.trajectories.blobs import Blobs
 from agent_gym.trajectories.log import LogWriter, store_error
-from agent_gym.trajectories.rows import call_rows, drawn_digest, end_row, now_us, step_row
+from agent_gym.trajectories.rows import drawn_digest, now_us, step_entry, step_row, task_digest
 from agent_gym.trajectories.versions import SCHEMA_VERSION, code_version
 
 __all__ = ["ROTATE_BYTES", "ROTATE_S", "Recorder"]
@@ -41,6 +39,7 @@ class Recorder:
         source: Who acts: ``oracle``, ``policy`` or ``human``.
         policy_id: The policy's name.
         prompt_version: The version of its prompt.
+        env_spec: What it takes to build the environment; see `agent_gym.trajectories.env_spec`.
 
     Attributes:
         episode_id: The newest episode's.
@@ -57,6 +56,7 @@ class Recorder:
         source: str = "policy",
         policy_id: str | None = None,
         prompt_version: str | None = None,
+        env_spec: str | None = None,
     ) -> None:
         self._folder = root / "wal" / f"run_id={run_id}"
         self._blobs = Blobs(root)
@@ -67,6 +67,7 @@ class Recorder:
             "source": source,
             "policy_id": policy_id,
             "prompt_version": prompt_version,
+            "env_spec": env_spec,
         }
         self._drawn = ""
         self._kept_tools: tuple[Sequence[ToolSpec], dict[str, Any]] | None = None
@@ -79,8 +80,12 @@ class Recorder:
         self.episode_id: str | None = None
         self.tools: Sequence[ToolSpec] | None = None
 
-    def reset(self, record: StepRecord) -> str:
+    def reset(self, record: StepRecord, parent: str | None = None) -> str:
         """Begins an episode; one that is still open stays as it is and will be sealed as interrupted.
+
+        Args:
+            record: Its reset.
+            parent: The episode whose beginning it repeats.
 
         Returns:
             The new episode's id.
@@ -88,7 +93,7 @@ class Recorder:
         Raises:
             StoreError: It could not be written.
         """
-        header = self._opened(record.task, record.root_seed, record.episode, record.options)
+        header = self._opened(record.task, record.root_seed, record.episode, record.options, parent)
         self._open_log().append({"episode": header, "step": self._row(record)})
         self._next_step = (_place(record), record.step + 1)
         return str(self.episode_id)
@@ -130,30 +135,12 @@ class Recorder:
             parent = self.episode_id
             self._open_log().append({"episode": self._opened(record.task, record.root_seed, record.episode, record.options, parent)})
         row = self._row(record)
-        row["reward"] = float(reward) if record.reward_valid else None
-        row["terminated"], row["truncated"] = terminated, truncated
-        row["action_valid"] = not record.invalid
-        if record.call is not None:
-            row["action"] = record.call.to_dict()
-        if record.invalid:
-            row["invalid_reason"] = record.invalid
-        if record.result is not None:
-            row["status"] = record.result.status
-        if isinstance(given, str):
-            row["given"] = given
-        elif isinstance(given, np.integer) or (isinstance(given, np.ndarray) and given.size == 1):
-            row["given"] = str(given.item())
-        elif type(given) is int and abs(given) < 2**63:
-            row["given"] = str(given)
+        about: dict[str, Any] = {"reward": reward, "terminated": terminated, "truncated": truncated, "ending": ending, "success": success}
+        entry = step_entry(row, record, **about, given=given)
         if notes:
             row |= notes
-        entry: dict[str, Any] = {"step": row, "calls": call_rows(record)}
         if tokens := row.pop("tokens", None):
             entry["tokens"] = tokens
-        if terminated or truncated:
-            ended = ending or (str(record.ending) if record.ending is not None else "step_limit" if truncated else None)
-            row["ending"] = ended
-            entry["end"] = end_row(record, ended, record.success if success is None else success)
         log = self._open_log()
         log.append(entry)
         self._next_step = (_place(record), record.step + 1)
@@ -244,6 +231,7 @@ class Recorder:
                 "capabilities": task.capabilities,
                 "goal": task.goal,
                 "max_steps": task.max_steps,
+                "task_digest": task_digest(task),
             }
         return header
 

@@ -4,17 +4,32 @@ Values of JSON columns stay values until they are sealed (`as_json`), so that a 
 """
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from hashlib import blake2b
 from typing import Any
 
+import numpy as np
 import orjson
 
-from agent_gym.core.canonical import dumps
+from agent_gym.core.canonical import digest, dumps
 from agent_gym.core.record import StepRecord
-from agent_gym.trajectories.blobs import Blobs, png
+from agent_gym.core.task import Task
+from agent_gym.core.tool import ToolSpec
+from agent_gym.trajectories.blobs import Blobs, blob_digest, png
 
-__all__ = ["as_json", "call_rows", "checked_notes", "drawn_digest", "end_row", "now_us", "observation_digest", "step_row"]
+__all__ = [
+    "as_json",
+    "call_rows",
+    "checked_notes",
+    "drawn_digest",
+    "end_row",
+    "now_us",
+    "observation_digest",
+    "step_entry",
+    "step_row",
+    "task_digest",
+    "tools_version",
+]
 
 _NOTED: dict[str, Callable[[Any], float | str]] = {
     "logprob": float,
@@ -30,8 +45,9 @@ _TOKENS: dict[str, Callable[[Any], float]] = {
     "logprobs": float,
     "loss_mask": bool,
 }
-_SORTED_JSON = ("action", "arguments", "checks", "changes")
-_JSON = ("obs_data", "structured")
+_SORTED_JSON = ("arguments", "checks", "changes")
+_JSON = ("action", "obs_data", "structured")
+"""Kept in their order: an observation shows a call's arguments as the agent wrote them."""
 _DIGEST_BYTES = 16
 
 
@@ -40,12 +56,12 @@ def now_us() -> int:
     return time.time_ns() // 1_000
 
 
-def step_row(record: StepRecord, blobs: Blobs, drawn: str) -> dict[str, Any]:
+def step_row(record: StepRecord, blobs: Blobs | None, drawn: str) -> dict[str, Any]:
     """A step's row: what the environment knows of it.
 
     Args:
         record: The step.
-        blobs: Where its image goes.
+        blobs: Where its image goes; None keeps no more than its digest.
         drawn: The step's ``rng_digest``.
 
     Raises:
@@ -63,7 +79,8 @@ def step_row(record: StepRecord, blobs: Blobs, drawn: str) -> dict[str, Any]:
         "grade_us": record.grade_us,
     }
     if shown.image is not None:
-        row["obs_image"] = blobs.put(png(shown.image))
+        picture = png(shown.image)
+        row["obs_image"] = blob_digest(picture) if blobs is None else blobs.put(picture)
     if record.gaps:
         row["gaps"] = record.gaps
     if record.milestones:
@@ -75,6 +92,62 @@ def step_row(record: StepRecord, blobs: Blobs, drawn: str) -> dict[str, Any]:
     if record.useless_questions is not None:
         row["n_useless_questions"] = record.useless_questions
     return row
+
+
+def step_entry(
+    row: dict[str, Any],
+    record: StepRecord,
+    *,
+    reward: float,
+    terminated: bool,
+    truncated: bool,
+    ending: str | None = None,
+    success: bool | None = None,
+    given: Any = None,
+) -> dict[str, Any]:
+    """The rows of a step that was taken: ``step``, ``calls`` and, where it was the last one, ``end``.
+
+    Args:
+        row: What `step_row` gave; it is filled up.
+        record: The step.
+        reward: What the learner was given.
+        terminated: What the learner was told.
+        truncated: What the learner was told.
+        ending: The ending, if a wrapper knows better than the record.
+        success: The same for success.
+        given: What ``step`` was given.
+    """
+    row["reward"] = float(reward) if record.reward_valid else None
+    row["terminated"], row["truncated"] = terminated, truncated
+    row["action_valid"] = not record.invalid
+    if record.call is not None:
+        row["action"] = record.call.to_dict()
+    if record.invalid:
+        row["invalid_reason"] = record.invalid
+    if record.result is not None:
+        row["status"] = record.result.status
+    if isinstance(given, str):
+        row["given"] = given
+    elif isinstance(given, np.integer) or (isinstance(given, np.ndarray) and given.size == 1):
+        row["given"] = str(given.item())
+    elif type(given) is int and abs(given) < 2**63:
+        row["given"] = str(given)
+    entry: dict[str, Any] = {"step": row, "calls": call_rows(record)}
+    if terminated or truncated:
+        ended = ending or (str(record.ending) if record.ending is not None else "step_limit" if truncated else None)
+        row["ending"] = ended
+        entry["end"] = end_row(record, ended, record.success if success is None else success)
+    return entry
+
+
+def task_digest(task: Task) -> str:
+    """The digest of a whole task."""
+    return digest(vars(task))
+
+
+def tools_version(tools: Sequence[ToolSpec]) -> str:
+    """The digest of tools as an agent sees them."""
+    return digest([tool.to_openai() for tool in tools])
 
 
 def checked_notes(notes: Mapping[str, Any]) -> dict[str, Any]:

@@ -86,6 +86,13 @@ EPISODES = _schema(
     ("schema_version", pa.int16(), "schema of whoever recorded it"),
     ("human_s", pa.float64(), "seconds that a person took to act; null where nobody did"),
     ("tools", _TEXT, "JSON list of the tools that were offered, in the form of OpenAI-style chat APIs; always a blob"),
+    (
+        "env_spec",
+        _TEXT,
+        "JSON of what gymnasium.make takes to build what was recorded, beside env_id: kwargs, max_episode_steps, wrappers; "
+        "null where that is no JSON",
+    ),
+    ("task_digest", _TEXT, "digest of the whole task, what only its grader knows included"),
     ("blobs", _BLOBS, "texts of this row that were too long for it, by column"),
 )
 """One row an episode, however it went."""
@@ -96,7 +103,7 @@ STEPS = _schema(
     ("t_us", pa.int64(), "microseconds since 1970 at which the step was recorded"),
     ("obs_text", _TEXT, "the rich observation's text after the step"),
     ("obs_data", _TEXT, "JSON of the rich observation's data"),
-    ("action", _TEXT, "JSON of the call as it was read: name and arguments; null for the reset and for what could not be read"),
+    ("action", _TEXT, "JSON of the call as it was read, its arguments in their order; null for the reset and for what could not be read"),
     ("given", _TEXT, "what step() was given where it was an index or text"),
     ("action_valid", pa.bool_(), "null for the reset"),
     ("invalid_reason", _TEXT, "what was wrong and where"),
