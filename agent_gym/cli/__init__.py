@@ -6,7 +6,7 @@ import gymnasium.error
 import typer
 from rich.markup import escape
 
-from agent_gym.cli import bench, check, demo, doctor, episodes, evaluate, export, play, replay, store, tasks, train
+from agent_gym.cli import bench, check, demo, doctor, episodes, evaluate, export, play, replay, store, tasks, train, view
 from agent_gym.cli.output import progress_console
 from agent_gym.errors import AgentGymError
 from agent_gym.registry import IDS
@@ -25,6 +25,7 @@ app.command("train")(train.train)
 app.command("eval")(evaluate.evaluate)
 app.command("play")(play.play)
 app.command("demo")(demo.demo)
+app.command("view")(view.view)
 app.command("bench")(bench.bench)
 episodes.app.command("export")(export.export_episodes)
 episodes.app.command("replay")(replay.replay_episodes)

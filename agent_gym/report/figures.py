@@ -4,10 +4,12 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-__all__ = ["duration", "integer", "interval", "number", "percent", "readable", "reward", "visible", "whole_percent", "whole_range"]
+__all__ = ["duration", "integer", "interval", "number", "percent", "readable", "reward", "tone", "visible", "whole_percent", "whole_range"]
 
 _UNKNOWN = "–"
 _NB = "\u00a0"
+_GOOD = frozenset({"success", "ok", "empty"})
+_BAD = frozenset({"failure", "violation", "forbidden", "error", "invalid_arguments", "unknown_tool", "not_found", "conflict"})
 
 _CONTROLS = [*range(0x00, 0x09), 0x0B, 0x0C, *range(0x0E, 0x20), *range(0x7F, 0xA0)]
 _TURNING = [*range(0x202A, 0x202F), *range(0x2066, 0x206A), 0x200E, 0x200F, 0xFEFF]
@@ -73,6 +75,11 @@ def duration(seconds: float) -> str:
 def readable(value: Any) -> str:
     """A text as it is; any other JSON value indented."""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=2)
+
+
+def tone(word: str) -> str:
+    """How an outcome, an ending or a status is coloured: ``good``, ``bad``, or ``care`` for what is neither or no fault of the agent."""
+    return "good" if word in _GOOD else "bad" if word in _BAD else "care"
 
 
 def visible(text: str) -> str:
