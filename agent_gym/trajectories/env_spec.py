@@ -16,7 +16,8 @@ from gymnasium.envs.registration import EnvSpec
 
 from agent_gym.core.canonical import dumps
 from agent_gym.errors import ConfigurationError
-from agent_gym.factory import load_object
+from agent_gym.factory import INTERFACES, load_object
+from agent_gym.interface import Interface
 
 __all__ = ["describe", "innermost", "rebuild"]
 
@@ -77,15 +78,20 @@ def rebuild(row: Mapping[str, Any], interface: str | None = None) -> gymnasium.E
     kwargs, wrappers = spec["kwargs"], spec["wrappers"]
     if "rich_wrappers" in kwargs:
         kwargs["rich_wrappers"] = _acting(kwargs["rich_wrappers"])
-    if interface is not None and kwargs.get("interface", "array") != interface:
-        kwargs, wrappers = {**kwargs, "interface": interface}, []
-    env: gymnasium.Env[Any, Any] = gymnasium.make(env_id, max_episode_steps=spec["max_episode_steps"], disable_env_checker=True, **kwargs)
+    env = _made(env_id, spec, kwargs)
+    if interface is not None and isinstance(env.unwrapped, Interface) and not isinstance(env.unwrapped, INTERFACES[interface]):
+        env.close()
+        env, wrappers = _made(env_id, spec, {**kwargs, "interface": interface}), []
     for name, arguments in _acting(wrappers):
         wrapper = load_object(name)
         if not (isinstance(wrapper, type) and issubclass(wrapper, gymnasium.Wrapper)):
             raise ConfigurationError(f"{where}: {name!r} is no gymnasium.Wrapper")
         env = wrapper(env, **arguments)
     return env
+
+
+def _made(env_id: str, spec: Mapping[str, Any], kwargs: Mapping[str, Any]) -> gymnasium.Env[Any, Any]:
+    return gymnasium.make(env_id, max_episode_steps=spec["max_episode_steps"], disable_env_checker=True, **kwargs)
 
 
 def _acting(wrappers: Sequence[Sequence[Any]]) -> list[Sequence[Any]]:

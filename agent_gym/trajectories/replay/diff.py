@@ -117,6 +117,8 @@ def _differing(
     gone = {blob["column"] for blob in recorded.get("blobs") or () if recorded.get(blob["column"]) is None}
     for name in names:
         before, after = _value(recorded.get(name)), _value(replayed.get(name))
+        if name == "gaps" and before:  # what retention has dropped since was there
+            before = [gap for gap in before if not gap.startswith("dropped:")] or None
         if before == after or name in gone:
             continue
         masked = name in _TEXTS and bool(volatile) and _masked(before, volatile) == _masked(after, volatile)

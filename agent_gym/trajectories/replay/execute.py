@@ -1,8 +1,7 @@
 """Replaying a recorded episode and saying what came out otherwise, and where first."""
 
-import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -100,13 +99,12 @@ def replay(store: TrajectoryStore, episode_id: str, mode: str = "execute") -> Re
     report = Report(episode_id, row["env_id"], row["task_id"], mode)
     tape = Cassette(recording) if mode == "cassette" else None
     with Playback(recording, tape=tape) as playback:
-        volatile = [re.compile(pattern) for pattern in playback.inner.volatile]
         if row["code_version"] != (now := code_version()):
             report.versions["code_version"] = row["code_version"], now
         if (version := playback.inner.version) != row["env_version"]:
             report.versions["env_version"] = row["env_version"], version
         try:
-            found = list(_played(report, recording, playback, volatile, judged_only=mode == "rescore"))
+            found = list(_played(report, recording, playback, judged_only=mode == "rescore"))
         except ConfigurationError as error:  # a task that an older version had, say
             if "env_version" not in report.versions:
                 raise
@@ -121,10 +119,8 @@ def replay(store: TrajectoryStore, episode_id: str, mode: str = "execute") -> Re
     return report
 
 
-def _played(
-    report: Report, recording: Recording, playback: Playback, volatile: Sequence[re.Pattern[str]], *, judged_only: bool
-) -> Iterator[Difference]:
-    row, last = recording.row, recording.playable
+def _played(report: Report, recording: Recording, playback: Playback, *, judged_only: bool) -> Iterator[Difference]:
+    row, last, volatile = recording.row, recording.playable, playback.volatile
     taken = playback.begin()
     now = playback.versions()
     report.versions |= {name: (row[name], now[name]) for name in _SKEW if row[name] is not None and row[name] != now[name]}

@@ -1,5 +1,6 @@
 """Playing a recorded episode again, in a fresh environment, and making the rows of it that a recorder would make."""
 
+import re
 from collections.abc import Mapping
 from types import TracebackType
 from typing import Any, NamedTuple, Self
@@ -45,6 +46,7 @@ class Playback:
     Attributes:
         env: The environment.
         inner: The `AgentEnv` inside it.
+        volatile: What may differ in its texts.
         observation: The newest observation, as ``step`` gave it.
         outcome: What the last ``step`` gave besides: the keywords that a recorder takes.
 
@@ -57,6 +59,7 @@ class Playback:
         self.env = rebuild(recording.row, interface)
         self.inner = innermost(self.env)
         self.inner.play_back(tape)
+        self.volatile = [re.compile(pattern) for pattern in self.inner.volatile]
         self._records = offering(self.env, "last_record")
         self._array = isinstance(self.env.unwrapped, ArrayInterface)
         self._as_given = interface is None
