@@ -6,7 +6,7 @@ import gymnasium.error
 import typer
 from rich.markup import escape
 
-from agent_gym.cli import bench, check, demo, doctor, episodes, evaluate, export, fork, play, replay, store, tasks, train, view
+from agent_gym.cli import bench, check, demo, doctor, episodes, evaluate, export, fork, play, replay, retention, store, tasks, train, view
 from agent_gym.cli.output import progress_console
 from agent_gym.errors import AgentGymError
 from agent_gym.registry import IDS
@@ -31,6 +31,10 @@ episodes.app.command("export")(export.export_episodes)
 episodes.app.command("replay")(replay.replay_episodes)
 episodes.app.command("fork")(fork.fork_episode)
 episodes.app.command("blame")(fork.blame_episode)
+for _command in (retention.pin, retention.unpin, retention.flag):
+    episodes.app.command()(_command)
+store.app.command()(retention.gc)
+store.app.command()(retention.policy)
 app.add_typer(tasks.app, name="tasks")
 app.add_typer(episodes.app, name="episodes")
 app.add_typer(store.app, name="store")

@@ -5,11 +5,13 @@ import sqlite3
 import warnings
 from collections.abc import Iterator
 from contextlib import closing
+from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
 from agent_gym.errors import StoreError
 from agent_gym.trajectories.blobs import Blobs
+from agent_gym.trajectories.ledger import ledger_path, walk
 from agent_gym.trajectories.log import DamagedLog, read_log, try_lock
 from agent_gym.trajectories.manifest import FILE_TABLES, Listed, Manifest, kept, manifest_path, parts_on_disk
 from agent_gym.trajectories.query import query, trouble
@@ -24,16 +26,19 @@ _AGREES = {
     "has not as many steps as its row says": """
         SELECT episode_id FROM episodes LEFT JOIN (
             SELECT episode_id, count(action_valid) AS n FROM steps GROUP BY ALL
-        ) USING (episode_id) WHERE n_turns != coalesce(n, 0)""",
+        ) USING (episode_id) WHERE n_turns != coalesce(n, 0)
+        AND NOT (n IS NULL AND episode_id IN (SELECT episode_id FROM events WHERE kind = 'dropped_steps'))""",
 }
 """What must not be found among the rows: why, and the query for it."""
 _BLOBS = """
 SELECT DISTINCT digest FROM (
     SELECT obs_image AS digest FROM steps UNION ALL
-    SELECT unnest(blobs).digest FROM steps UNION ALL
-    SELECT unnest(blobs).digest FROM tool_calls UNION ALL
-    SELECT unnest(blobs).digest FROM events UNION ALL
-    SELECT unnest(blobs).digest FROM episodes
+    SELECT blob.digest FROM (
+        SELECT unnest(blobs) AS blob FROM steps UNION ALL
+        SELECT unnest(blobs) AS blob FROM tool_calls UNION ALL
+        SELECT unnest(blobs) AS blob FROM events UNION ALL
+        SELECT unnest(blobs) AS blob FROM episodes
+    ) WHERE blob.bytes IS NOT NULL
 ) WHERE digest IS NOT NULL
 """
 _NAMED_AT_MOST = 20
@@ -66,14 +71,15 @@ def fsck(root: Path) -> list[Finding]:
     Raises:
         OSError: A file cannot be read.
     """
-    if found := _of_manifest(root):
-        return [found]
+    if findings := _of_databases(root):
+        return findings
     files = {table: kept(root, table) for table in FILE_TABLES}
     findings = [Finding(_name(root, file.path), what) for listed in files.values() for file in listed if (what := trouble(file))]
     known = {file.path for listed in files.values() for file in listed}
     findings += [
         Finding(_name(root, path), "is not in the manifest, so it is not read") for path in parts_on_disk(root) if path not in known
     ]
+    findings += _of_ledger(root)
     whole = not findings
     findings += _of_logs(root)
     with warnings.catch_warnings():
@@ -95,11 +101,12 @@ def recover(root: Path) -> list[Finding]:
         OSError: The same.
     """
     done = []
-    if _of_manifest(root):
-        for path in (manifest_path(root), manifest_path(root).with_name("manifest.sqlite-journal")):
+    for name, _ in _of_databases(root):
+        for path in (root / name, root / f"{name}-journal"):
             if path.exists():
                 path.rename(path.with_name(f"{path.name}.damaged"))
-        done.append(Finding(_name(root, manifest_path(root)), "was made anew from the files"))
+        anew = "was made anew from the files" if root / name == manifest_path(root) else "was put aside, and another begins"
+        done.append(Finding(name, anew))
     with Manifest.of(root) as manifest:
         for folder in sorted(root.glob("wal/run_id=*")):
             episodes, damage = seal_run(manifest, folder.name.removeprefix("run_id="), salvage=True)
@@ -121,17 +128,26 @@ def recover(root: Path) -> list[Finding]:
     return done
 
 
-def _of_manifest(root: Path) -> Finding | None:
-    path = manifest_path(root)
-    if not path.exists():
-        return None
-    try:
-        with closing(sqlite3.connect(path)) as database:
-            answer = str(database.execute("PRAGMA quick_check(1)").fetchone()[0])
-            kept(root, "episodes")
-    except (sqlite3.Error, StoreError) as error:
-        answer = str(error)
-    return None if answer == "ok" else Finding(_name(root, path), f"is damaged: {answer}")
+def _of_databases(root: Path) -> list[Finding]:
+    findings = []
+    for path in (manifest_path(root), ledger_path(root)):
+        if not path.exists():
+            continue
+        try:
+            with closing(sqlite3.connect(path)) as database:
+                answer = str(database.execute("PRAGMA quick_check(1)").fetchone()[0])
+                if path == manifest_path(root):
+                    kept(root, "episodes")
+        except (sqlite3.Error, StoreError) as error:
+            answer = str(error)
+        if answer != "ok":
+            findings.append(Finding(_name(root, path), f"is damaged: {answer}"))
+    return findings
+
+
+def _of_ledger(root: Path) -> Iterator[Finding]:
+    broken = (Finding(_name(root, ledger_path(root)), f"is broken at entry {link.seq}") for link in walk(root) if not link.follows)
+    return islice(broken, 1)
 
 
 def _of_logs(root: Path) -> Iterator[Finding]:

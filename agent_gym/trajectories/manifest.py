@@ -20,6 +20,7 @@ from urllib.parse import quote
 
 from agent_gym.errors import StoreError
 from agent_gym.trajectories.durable import checksum, hidden, sync
+from agent_gym.trajectories.ledger import Entry, append, attach, ledger_path
 from agent_gym.trajectories.log import store_error
 
 __all__ = ["FILE_TABLES", "Listed", "Manifest", "Part", "kept", "manifest_path", "parts_on_disk"]
@@ -58,6 +59,9 @@ class Listed(NamedTuple):
 class Writer(Protocol):
     """Writes the files of a part."""
 
+    entries: list[Entry]
+    """What the ledger is to say of it."""
+
     def finish(self) -> dict[str, Part]:
         """Puts them in place; those that have rows, by table."""
 
@@ -94,6 +98,7 @@ class Manifest:
             with path.with_name("store.lock").open("ab") as lock:
                 fcntl.flock(lock, fcntl.LOCK_EX)
                 with closing(sqlite3.connect(path, timeout=_BUSY_S, isolation_level=None)) as database:
+                    attach(database, root)
                     manifest = cls(root, database)
                     if not _made(database):
                         manifest._make()
@@ -102,7 +107,7 @@ class Manifest:
         except OSError as error:
             raise store_error("change", Path(error.filename or root), error) from error
         except sqlite3.Error as error:
-            raise StoreError(f"cannot change {path}: {error}") from error
+            raise StoreError(f"cannot change {path}, or {ledger_path(root).name} beside it: {error}; see agent-gym store fsck") from error
 
     def replace(
         self,
@@ -142,6 +147,7 @@ class Manifest:
             change("DELETE FROM files WHERE state = 'adding'", [()])
             change("INSERT INTO files VALUES (?, 'kept', ?, ?, ?)", [(paths[table], *part) for table, part in parts.items()])
             change("INSERT OR REPLACE INTO files (path, state) VALUES (?, 'removing')", [(self._name(path),) for path in old])
+            append(self._database, writer.entries)
         self._settle()
         return parts
 

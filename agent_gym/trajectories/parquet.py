@@ -9,6 +9,7 @@ import pyarrow.parquet as pq
 
 from agent_gym.errors import StoreError
 from agent_gym.trajectories.durable import checksum, hidden, rename_durably
+from agent_gym.trajectories.ledger import Entry
 from agent_gym.trajectories.manifest import Part
 from agent_gym.trajectories.schema import SORTED_BY, TABLES
 
@@ -128,9 +129,13 @@ class PartWriter:
 
     Args:
         paths: Where they will be, by table.
+
+    Attributes:
+        entries: What the ledger is to say of the rows that are new to the store.
     """
 
     def __init__(self, paths: dict[str, Path]) -> None:
+        self.entries: list[Entry] = []
         self.files = {table: TableFile(table, path) for table, path in paths.items()}
 
     def finish(self) -> dict[str, Part]:

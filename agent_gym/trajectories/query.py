@@ -72,13 +72,13 @@ def trouble(file: Listed) -> str:
         return f"cannot be read: {error.strerror or error}"
 
 
-def source(connection: duckdb.DuckDBPyConnection, table: str, parts: Iterable[Path]) -> str:
-    """What to select from for all rows of a table's files, columns that older files lack as nulls."""
+def source(connection: duckdb.DuckDBPyConnection, table: str, parts: Iterable[Path], *, named: bool = False) -> str:
+    """What to select from for all rows of a table's files, columns that older files lack as nulls; ``named``: with ``filename``."""
     connection.register(f"no_{table}", TABLES[table].append(_RUN_ID).empty_table())
     files = ", ".join("'" + str(part).replace("'", "''") + "'" for part in parts)
     if not files:
         return f"no_{table}"
-    options = "hive_partitioning = true, hive_types_autocast = false, union_by_name = true"
+    options = f"hive_partitioning = true, hive_types_autocast = false, union_by_name = true, filename = {named}"
     return f"(FROM no_{table} UNION ALL BY NAME FROM read_parquet([{files}], {options}))"
 
 

@@ -196,6 +196,7 @@ class Recorder:
         if self._kept_tools is None or self._kept_tools[0] != self.tools:
             told = [tool.to_openai() for tool in self.tools]
             content = dumps(told)
+            self._open_log()  # for as long as it lives, what was put lately is not swept
             try:
                 blob = {"column": "tools", "digest": self._blobs.put(content), "bytes": len(content)}
             except OSError as error:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from agent_gym.trajectories.blobs import Blobs
+from agent_gym.trajectories.digests import Digests, event_entry
 from agent_gym.trajectories.durable import sync
 from agent_gym.trajectories.episode import Episode, time_of
 from agent_gym.trajectories.log import DamagedLog, read_log, try_lock
@@ -96,19 +97,22 @@ class _Copy:
     """Turns the entries of logs into rows of a part."""
 
     def __init__(self, writer: PartWriter, blobs: Blobs, named: set[str], damage: list[DamagedLog] | None) -> None:
-        self._files = writer.files
+        self._files, self._entries = writer.files, writer.entries
         self._blobs, self._named = blobs, named
         self._damage = damage
         self._episode: Episode | None = None
+        self._digests = Digests()
 
     def log(self, log: Path) -> None:
         due = 0
+        run_id = log.parent.name.removeprefix("run_id=")
         for size, entry in read_log(log, self._damage):
             lost, due = entry["seq"] - due, entry["seq"] + 1
             if "event" in entry:
                 event = entry["event"]
                 event["happened_at"] = time_of(event.pop("at_us"))
-                self._add("events", event, size)
+                self._write("events", event, size)
+                self._entries.append(event_entry(event, run_id))
                 continue
             if "episode" in entry:
                 self._finish()
@@ -146,8 +150,14 @@ class _Copy:
     def _finish(self) -> None:
         if self._episode is not None:
             self._add("episodes", self._episode.row(), 0)
+            self._entries.append(self._digests.entry(self._episode.id))
+            self._digests = Digests()
         self._episode = None
 
     def _add(self, table: str, row: dict[str, Any], size: int) -> None:
+        self._digests.add(table, row)
+        self._write(table, row, size)
+
+    def _write(self, table: str, row: dict[str, Any], size: int) -> None:
         self._named.update(blob["digest"] for blob in row.get("blobs") or ())
         self._files[table].add(row, size)

@@ -1,0 +1,102 @@
+"""``agent-gym store gc | policy`` and ``agent-gym episodes pin | unpin | flag | audit``."""
+
+from collections import Counter
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from agent_gym.cli.output import JsonOption, StoreOption, console, print_json, progress_console, table
+from agent_gym.play.screen import printable
+from agent_gym.trajectories import TrajectoryStore
+
+__all__ = ["flag", "gc", "pin", "policy", "unpin"]
+
+_SHOWN = 50
+
+EpisodesArgument = Annotated[list[str], typer.Argument(metavar="ID…", help="Ids of episodes.")]
+ReasonOption = Annotated[str | None, typer.Option(help="Why.")]
+
+
+def pin(
+    episodes: EpisodesArgument, reason: ReasonOption = None, store: StoreOption = Path("runs/store"), as_json: JsonOption = False
+) -> None:
+    """Keep episodes whole, whatever else has to go."""
+    _mark("pin", "pinned", episodes, reason, store, as_json)
+
+
+def unpin(
+    episodes: EpisodesArgument, reason: ReasonOption = None, store: StoreOption = Path("runs/store"), as_json: JsonOption = False
+) -> None:
+    """Let pinned episodes go as any others."""
+    _mark("unpin", "no longer pinned", episodes, reason, store, as_json)
+
+
+def flag(
+    episodes: EpisodesArgument, reason: ReasonOption = None, store: StoreOption = Path("runs/store"), as_json: JsonOption = False
+) -> None:
+    """Mark episodes as worth a look; they stay whole for as long as the policy says."""
+    _mark("flag", "flagged", episodes, reason, store, as_json)
+
+
+def _mark(kind: str, done: str, episodes: Iterable[str], reason: str | None, store: Path, as_json: bool) -> None:
+    from agent_gym.trajectories.retention import who
+
+    kept = TrajectoryStore(store)
+    rows = [kept.episode(episode) for episode in episodes]  # all of them, before the first is marked
+    for row in rows:
+        kept.add_event(kind, episode_id=row["episode_id"], author=who(), reason=reason)
+    kept.seal()
+    if as_json:
+        print_json({"store": str(store), kind: [row["episode_id"] for row in rows]})
+    else:
+        console.print(f"{len(rows)} episodes are {done} in {store}", markup=False, highlight=False, soft_wrap=True)
+
+
+def policy(file: Annotated[Path | None, typer.Option("--policy", help="Check this file instead.")] = None) -> None:
+    """Print the default policy of retention, to start a file of one's own from."""
+    from agent_gym.trajectories.policy import DEFAULT_POLICY, load_policy
+
+    if file is None:
+        typer.echo(DEFAULT_POLICY, nl=False)
+    else:
+        load_policy(file)
+        console.print(f"{file} can be used", markup=False, highlight=False, soft_wrap=True)
+
+
+def gc(
+    policy: Annotated[Path | None, typer.Option(help="What may go, in TOML; by default what agent-gym store policy prints.")] = None,
+    budget: Annotated[str | None, typer.Option(help='The most bytes that may stay, such as "20 GB"; instead of the policy\'s.')] = None,
+    run: Annotated[str | None, typer.Option(help="Only this run; the budget is then this run's.")] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Change nothing; say what would go.")] = False,
+    store: StoreOption = Path("runs/store"),
+    as_json: JsonOption = False,
+) -> None:
+    """Drop what the policy lets go; exits with 1 if the budget still does not fit. May be interrupted at any time."""
+    from agent_gym.trajectories.policy import bytes_of, load_policy
+    from agent_gym.trajectories.retention import collect_garbage
+
+    rules = load_policy(policy)
+    if budget is not None:
+        rules = rules.model_copy(update={"budget": bytes_of(budget)})
+    report = collect_garbage(TrajectoryStore(store), rules, run_id=run, dry_run=dry_run)
+    if as_json:
+        print_json({"store": str(store), "run_id": run, **report.to_dict()})
+    else:
+        for one in report.dropped[:_SHOWN]:
+            console.print(f"{one.kind:6}  {one.episode_id}  {one.reason}", markup=False, highlight=False, soft_wrap=True)
+        if len(report.dropped) > _SHOWN:
+            console.print(f"… and {len(report.dropped) - _SHOWN} more, which --json lists", highlight=False)
+        episodes = Counter((one.kind, one.reason) for one in report.dropped)
+        weights: Counter[tuple[str, str]] = Counter()
+        for one in report.dropped:
+            weights[one.kind, one.reason] += one.bytes
+        title = "what would go" if dry_run else "what went"
+        table(title, ["what", "why", "episodes", "bytes, about"], [[*key, count, weights[key]] for key, count in episodes.items()])
+        change = f"{report.bytes_before} bytes {'would become' if dry_run else 'became'} {report.bytes_after}"
+        unnamed = f", {report.unnamed_blobs} blobs that no row named among them" if report.unnamed_blobs else ""
+        console.print(f"{change} in {printable(str(store))}{unnamed}", markup=False, highlight=False, soft_wrap=True)
+    if not report.fits:
+        progress_console.print(f"error: {report.trouble}", style="bold red", markup=False, highlight=False, soft_wrap=True)
+        raise typer.Exit(1)
