@@ -1,7 +1,7 @@
 """Fills the table of docs/miniwob.md: ``python docs/miniwob_table.py RESULT.json …``.
 
 A result is what ``agent-gym eval … --protocol miniwob --json`` gave. A cell is a policy's success on a page and its 95 % interval; cells
-of pages and policies that no result is about stay as they are.
+of pages and policies that no result is about stay as they are. The last rows sum up those cells of their column that are filled.
 """
 
 import json
@@ -12,10 +12,13 @@ from typing import Any
 
 from agent_gym.envs.miniwob.oracles import ORACLES
 from agent_gym.envs.miniwob.tasks import MiniWoBTaskSet
+from agent_gym.evaluation.intervals import bootstrap_macro
 
 PAGE = Path(__file__).with_name("miniwob.md")
 BEGIN, END = "<!-- table -->\n", "<!-- end of table -->"
-COLUMNS = ("random-until-end", "random", "heuristic", "oracle")
+COLUMNS = ("random-until-end", "heuristic", "oracle")
+SUMMARY = ("**pages measured**", "**mean over them**", "**without a success**")
+FILLED = re.compile(r"(\d\.\d\d)(?: of (\d+))? \(")
 
 
 def cell(part: dict[str, Any]) -> str:
@@ -23,6 +26,16 @@ def cell(part: dict[str, Any]) -> str:
     low, high = part["success_ci95"]
     of = "" if part["episodes"] == 50 else f" of {part['episodes']}"
     return f"{part['success_rate']:.2f}{of} ({low:.2f}–{high:.2f})"
+
+
+def summed_up(cells: list[str]) -> tuple[str, str, str]:
+    """Of a column: how many cells are filled, their mean with its bootstrap interval, and how many are 0."""
+    found = [(float(match[1]), int(match[2] or 50)) for match in map(FILLED.match, cells) if match]
+    if not found:
+        return "0", "", ""
+    low, high = bootstrap_macro([(round(rate * episodes), episodes) for rate, episodes in found])
+    rates = [rate for rate, _ in found]
+    return str(len(found)), f"{sum(rates) / len(rates):.3f} ({low:.3f}–{high:.3f})", str(rates.count(0.0))
 
 
 def main(results: list[str]) -> None:
@@ -42,6 +55,8 @@ def main(results: list[str]) -> None:
         cells = [known.get(page, {}).get(column) or "" for column in COLUMNS]
         cells[-1] = cells[-1] or ("" if page in ORACLES else "–")
         lines.append(f"| {page} | {tasks.get(f'miniwob/{page}/test-0').max_steps} | {' | '.join(cells)} |")
+    columns = ([known.get(page, {}).get(column) or "" for page in tasks.pages] for column in COLUMNS)
+    lines += [f"| {' | '.join((label, '', *sums))} |" for label, *sums in zip(SUMMARY, *map(summed_up, columns), strict=True)]
     PAGE.write_text("\n".join([f"{head}{BEGIN}{lines[0]}", *lines[1:], f"{END}{tail}"]), encoding="utf-8")
 
 
