@@ -48,7 +48,7 @@ class Cassette:
         row = self._next(call)
         if row is None:
             self.missing.append((self._step, str(call)))
-            return ToolResult(status="unavailable", content=f"{call.name}: this call is not on the tape, and was not made")
+            return ToolResult(status="error", content=f"{call.name}: this call is not on the tape, and was not made")
         if not _outside(spec):
             result = live()
             return result if row["fault"] else _result(row)
