@@ -6,46 +6,59 @@
   const index = JSON.parse(byId("index").textContent);
   const known = new Map(index.episodes.map((row, number) => [row.id, { ...row, number }]));
   const narrow = matchMedia("(max-width: 45rem)");
-  const app = byId("app");
 
   // Elements
 
-  function h(tag, attributes, ...children) {
-    const element = document.createElement(tag);
-    for (const [name, value] of Object.entries(attributes ?? {})) {
-      if (typeof value === "function") element.addEventListener(name, value);
-      else if (value !== undefined && value !== null && value !== false) element.setAttribute(name, value === true ? "" : value);
+  function h(tag, ...parts) { // h("div.head", { title: "…" }, "text", element, [more]); what is null, false or empty is left out
+    const [name, ...classes] = tag.split(".");
+    const element = document.createElement(name);
+    if (classes.length) element.className = classes.join(" ");
+    for (const part of parts.flat(Infinity)) {
+      if (part === undefined || part === null || part === false || part === "") continue;
+      if (typeof part !== "object" || part instanceof Node) element.append(part);
+      else for (const [key, value] of Object.entries(part)) put(element, key, value);
     }
-    element.append(...children.flat(Infinity).filter((child) => child !== undefined && child !== null && child !== false && child !== ""));
     return element;
   }
+  function put(element, name, value) {
+    if (typeof value === "function") element.addEventListener(name, value);
+    else if (value !== undefined && value !== null && value !== false) element.setAttribute(name, value === true ? "" : value);
+  }
 
-  const button = (label, click, attributes) => h("button", { type: "button", click, ...attributes }, label);
   const plain = (word) => word.replaceAll("_", " ");
-  const badge = (word, tone) => h("span", { class: `badge ${tone ?? index.tones[word] ?? "care"}` }, plain(word));
-  const say = (text) => { byId("said").textContent = text; };
+  const upper = (word) => word[0].toUpperCase() + word.slice(1);
   const count = (number, one) => `${number.toLocaleString("en")} ${one}${number === 1 ? "" : "s"}`;
-  const [textOf, leftOut] = [(passage) => (Array.isArray(passage) ? passage[0] : passage ?? ""), (passage) => (Array.isArray(passage) ? passage[1] : 0)];
-  const cut = (number) => number > 0 && h("p", { class: "note" }, `${count(number, "more character")} left out here; the trajectory store has them.`);
-  const text = (passage, label) => [h("div", { class: "text", tabindex: "0", role: "region", "aria-label": label }, textOf(passage)), cut(leftOut(passage))];
-  const titled = (title, ...content) => [h("h3", {}, title), ...content];
-  const facts = (pairs) => h("dl", { class: "facts-list" }, pairs.map(([name, value]) => [h("dt", {}, plain(name)), h("dd", {}, value)]));
+  const textOf = (passage) => (Array.isArray(passage) ? passage[0] : passage ?? ""); // a passage is a text, or a text and how much is cut
+  const cut = (left) => left > 0 && h("p.note", `${count(left, "more character")} left out here; the trajectory store has them.`);
+  const box = (label, ...content) => h("div.text", { tabindex: "0", role: "region", "aria-label": label }, content);
+  const text = (passage, label) => [box(label, textOf(passage)), cut(Array.isArray(passage) ? passage[1] : 0)];
+  const button = (label, click, attributes) => h("button", { type: "button", click, ...attributes }, label);
+  const link = (label, click) => button(label, click, { class: "plain" });
+  const key = (name) => h("kbd", name);
+  const badge = (word, tone) => h(`span.badge.${tone ?? index.tones[word] ?? "care"}`, plain(word));
+  const titled = (title, ...content) => [h("h3", title), ...content];
+  const facts = (pairs) => h("dl.facts-list", pairs.map(([name, value]) => [h("dt", plain(name)), h("dd", value)]));
+  const say = (words) => { byId("said").textContent = words; };
+  const show = (...content) => byId("app").replaceChildren(...h("div", content).childNodes);
 
-  // Differences: Myers' greedy algorithm (An O(ND) difference algorithm, 1986) over lines and over words
+  // Differences, by Myers' greedy algorithm (An O(ND) Difference Algorithm and Its Variations, 1986), over lines and over words
 
   const MOST_EDITS = 400;
+  const FOLDED_FROM = 3;
+  const FOLDED_CHARACTERS = 300;
 
   function edits(a, b) { // [[sign, item], …]: 0 in both, -1 only in a, 1 only in b
     let head = 0;
     while (head < a.length && head < b.length && a[head] === b[head]) head++;
     let tail = 0;
-    while (tail < a.length - head && tail < b.length - head && a[a.length - 1 - tail] === b[b.length - 1 - tail]) tail++;
-    const sign = (mark) => (item) => [mark, item];
+    while (tail < Math.min(a.length, b.length) - head && a.at(-1 - tail) === b.at(-1 - tail)) tail++;
+    const signed = (sign, items) => items.map((item) => [sign, item]);
     const [left, right] = [a.slice(head, a.length - tail), b.slice(head, b.length - tail)];
-    return [...a.slice(0, head).map(sign(0)), ...(shortest(left, right) ?? [...left.map(sign(-1)), ...right.map(sign(1))]), ...a.slice(a.length - tail).map(sign(0))];
+    const middle = shortest(left, right) ?? [...signed(-1, left), ...signed(1, right)];
+    return [...signed(0, a.slice(0, head)), ...middle, ...signed(0, a.slice(a.length - tail))];
   }
 
-  function shortest(a, b) {
+  function shortest(a, b) { // null where there is too little in common to be worth looking for
     const most = Math.min(a.length + b.length, MOST_EDITS);
     const reached = new Int32Array(2 * most + 2);
     const before = [];
@@ -56,20 +69,19 @@
         let x = down(k, d, reached) ? reached[most + k + 1] : reached[most + k - 1] + 1;
         while (x < a.length && x - k < b.length && a[x] === b[x - k]) x++;
         reached[most + k] = x;
-        if (x >= a.length && x - k >= b.length) return walk(d);
+        if (x >= a.length && x - k >= b.length) return walkedBack(d);
       }
     }
     return null;
 
-    function walk(last) {
+    function walkedBack(last) {
       const found = [];
       let [x, y] = [a.length, b.length];
       for (let d = last; d > 0; d--) {
-        const k = x - y;
-        const inserted = down(k, d, before[d]);
-        const fromX = before[d][most + k + (inserted ? 1 : -1)];
-        const fromY = fromX - (k + (inserted ? 1 : -1));
-        while (x > fromX && y > fromY) { x--; y--; found.push([0, a[x]]); }
+        const inserted = down(x - y, d, before[d]);
+        const k = x - y + (inserted ? 1 : -1);
+        const from = before[d][most + k];
+        while (x > from && y > from - k) { x--; y--; found.push([0, a[x]]); }
         found.push(inserted ? [1, b[--y]] : [-1, a[--x]]);
       }
       while (x > 0) found.push([0, a[--x]]);
@@ -77,40 +89,33 @@
     }
   }
 
-  function blocks(a, b) { // runs of lines: {same} or {gone, new}
-    const found = [];
-    for (const [sign, line] of edits(a, b)) {
-      let block = found.at(-1);
-      if (!block || (sign === 0) !== ("same" in block)) found.push(block = sign === 0 ? { same: [] } : { gone: [], new: [] });
-      block[sign === 0 ? "same" : sign < 0 ? "gone" : "new"].push(line);
-    }
-    return found;
-  }
-
   const tokens = (string) => string.match(/[\p{L}\p{N}_]+|\s+|[^\p{L}\p{N}_\s]/gu) ?? [];
 
-  function marked(before, after, side) { // side: -1 what was or is left, 1 right, 0 both in one text
+  function marked(before, after, side) { // side: -1 what is left or was, 1 right, 0 both in one text
     let found = edits(tokens(before), tokens(after));
     const shared = found.reduce((sum, [sign, token]) => sum + (sign === 0 && token.trim() ? token.length : 0), 0);
-    if (shared < 0.25 * Math.min(before.length, after.length)) found = [[-1, before], [1, after]];
+    if (shared < Math.min(before.length, after.length) / 4) found = [[-1, before], [1, after]];
     const runs = [];
     for (const [sign, token] of found) {
       if (side !== 0 && sign === -side) continue;
-      if (runs.at(-1)?.sign === sign) runs.at(-1).token += token;
-      else runs.push({ sign, token });
+      if (runs.at(-1)?.sign === sign) runs.at(-1).said += token;
+      else runs.push({ sign, said: token });
     }
-    return runs.filter(({ token }) => token).map(({ sign, token }) => (sign === 0 ? token : h(sign < 0 ? "del" : "ins", {}, token)));
+    return runs.filter(({ said }) => said).map(({ sign, said }) => (sign === 0 ? said : h(sign < 0 ? "del" : "ins", said)));
   }
 
-  function compared(before, after, side, whole) { // lines of text with what differs marked, and what does not folded
-    return blocks(before, after).map((block) => {
-      if (!("same" in block)) {
-        const [gone, fresh] = [block.gone, block.new].map((lines) => lines.map((line) => `${line}\n`).join(""));
-        return marked(gone, fresh, side);
-      }
-      const said = block.same.map((line) => `${line}\n`).join("");
-      if (whole || (block.same.length < 3 && said.length < 300)) return said;
-      const fold = button(`⋯ ${count(block.same.length, "line")} ${side === 0 ? "as before" : "the same"}`, () => fold.replaceWith(said), { class: "plain fold" });
+  function compared(before, after, side, whole) { // lines: what differs is marked, what does not is folded
+    const blocks = [];
+    for (const [sign, line] of edits(before, after)) {
+      if (!blocks.length || (sign === 0) !== blocks.at(-1).same) blocks.push({ same: sign === 0, [-1]: "", 0: "", 1: "", lines: 0 });
+      blocks.at(-1)[sign] += `${line}\n`;
+      blocks.at(-1).lines++;
+    }
+    return blocks.map((block) => {
+      if (!block.same) return marked(block[-1], block[1], side);
+      if (whole || (block.lines < FOLDED_FROM && block[0].length < FOLDED_CHARACTERS)) return block[0];
+      const fold = link(`⋯ ${count(block.lines, "line")} ${side === 0 ? "as before" : "the same"}`, () => fold.replaceWith(block[0]));
+      fold.classList.add("fold");
       return fold;
     });
   }
@@ -119,499 +124,625 @@
 
   const PLACE = ["view", "a", "b", "at", "q", "outcome", "family", "policy", "run", "sort", "find", "whole", "theme"];
   let place = {};
-  let keeping = 0;
+  let settling = 0;
 
-  const parse = () => {
+  function parse() {
     const given = new URLSearchParams(location.hash.slice(1));
     return Object.fromEntries(PLACE.filter((name) => given.get(name)).map((name) => [name, given.get(name)]));
-  };
-  const address = () => `#${new URLSearchParams(Object.entries(place).filter(([name, value]) => PLACE.includes(name) && value))}`;
-  const settle = () => { clearTimeout(keeping); keeping = 0; history.replaceState(null, "", address()); };
+  }
+  const address = () => `#${new URLSearchParams(Object.entries(place).filter(([, value]) => value))}`;
+  function settle() {
+    clearTimeout(settling);
+    settling = 0;
+    history.replaceState(null, "", address());
+  }
   function keep(changes) { // browsers allow only so many changes of the address a second
-    place = { ...place, ...changes };
-    if (!keeping) keeping = setTimeout(settle, 200);
+    Object.assign(place, changes);
+    settling ||= setTimeout(settle, 200);
   }
   function go(changes) {
-    if (keeping) settle();
-    place = { ...place, ...changes };
+    if (settling) settle();
+    Object.assign(place, changes);
     history.pushState(null, "", address());
     draw();
   }
   const list = () => go({ view: "", b: "", at: "", find: "" });
-  const open = (id, at) => go({ view: "episode", a: id, b: "", at: at ?? "", find: "" });
+  const open = (id, at) => go({ view: "episode", a: id, b: "", at: at === undefined ? "" : String(at), find: "" });
   const compare = (a, b) => go({ view: "compare", a, b, at: "", find: "" });
 
-  // Episodes are unpacked when they are needed
+  // Episodes, unpacked when they are needed
 
   const loaded = new Map();
 
-  async function unpack(packed) {
-    const bytes = Uint8Array.from(atob(packed), (character) => character.charCodeAt(0));
-    const episode = JSON.parse(await new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))).text());
-    for (const [number, step] of episode.steps.entries()) {
-      const before = new Set(episode.steps[number - 1]?.obs);
-      step.fresh = (step.obs ?? []).filter((line) => !before.has(line));
-    }
-    return episode;
+  async function unpack(row) {
+    const bytes = Uint8Array.from(atob(byId(`episode-${row.number}`).textContent), (character) => character.charCodeAt(0));
+    const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
+    return { ...JSON.parse(await new Response(stream).text()), row };
   }
-
-  async function load(id) {
-    const row = known.get(id);
-    if (!loaded.has(id)) loaded.set(id, unpack(byId(`episode-${row.number}`).textContent).then((episode) => ({ ...episode, row })));
+  function load(id) {
+    if (!loaded.has(id)) loaded.set(id, unpack(known.get(id)));
     return loaded.get(id);
   }
 
   const lines = (episode, step) => (step?.obs ?? []).map((line) => episode.lines[line]);
-  const called = (step) => step.call
-    ? `${step.call}(${step.inline ?? (step.arguments ?? []).map(([name, value]) => `${name}=${JSON.stringify(textOf(value))}`).join(", ")})`
-    : step.step === 0 || !("status" in step) ? "reset" : `could not be read: ${textOf(step.given) || "(nothing)"}`;
+  const argument = ([name, value]) => `${name}=${JSON.stringify(textOf(value))}`;
+  const given = (step) => step.inline ?? (step.arguments ?? []).map(argument).join(", ");
+  function called(step) {
+    if (step.call) return `${step.call}(${given(step)})`;
+    return step.status ? `could not be read: ${textOf(step.given) || "(nothing)"}` : "reset";
+  }
   const retried = (step) => (step.attempts ?? []).length > 1 || (step.attempts ?? []).some((attempt) => attempt.fault);
+
+  // Which steps a change came from. The record tells what changed at the end of an episode, and of each step whether anything did.
+
+  const MOST_WRITES = 200;
+
+  function origins(episode) { // by change: steps, and whether its ids single them out
+    if (episode.origins) return episode.origins;
+    const writes = episode.steps.filter((step) => step.changed);
+    const ids = (step) => called(step).match(/[\p{L}\p{N}_-]*\d{4,}[\p{L}\p{N}_-]*/gu) ?? [];
+    const said = writes.slice(0, MOST_WRITES).map((step) => ({ step, ids: ids(step), result: textOf(step.result) }));
+    const origin = (change) => {
+      const values = new Set([change.key, ...change.fields.flatMap(({ before, after }) => [textOf(before), textOf(after)])]);
+      const alike = ({ ids: named }) => named.length > 0 && named.every((id) => values.has(id));
+      const fits = (one) => one.result.includes(change.key) || one.ids.includes(change.key) || alike(one);
+      const fitting = said.filter(fits).map(({ step }) => step);
+      return { steps: fitting.length ? fitting : writes, sure: writes.length === 1, fitting: fitting.length > 0 };
+    };
+    episode.origins = new Map(episode.changes.map((change) => [change, origin(change)]));
+    return episode.origins;
+  }
 
   // A scrolling box of many rows, of which only those in sight exist
 
-  function track(attributes, height, drawRow, choose) {
-    const inner = h("div", {});
-    const box = h("div", { class: "track", role: "listbox", tabindex: "0", ...attributes }, inner);
+  function track(attributes, rem, drawRow, choose) {
+    const inner = h("div");
+    const outer = h("div.track", { role: "listbox", tabindex: "0", ...attributes }, inner);
+    const height = rem * parseFloat(getComputedStyle(document.documentElement).fontSize);
     let [items, picked] = [[], -1];
-    const px = height * parseFloat(getComputedStyle(document.documentElement).fontSize);
-    function show() {
-      const first = Math.max(0, Math.floor(box.scrollTop / px) - 5);
-      const shown = items.slice(first, first + Math.ceil((box.clientHeight || 800) / px) + 10);
-      inner.replaceChildren(...shown.map((item, offset) => {
-        const row = drawRow(item);
-        row.id = `entry-${item}`;
-        row.style.top = `${(first + offset) * px}px`;
-        row.style.height = `${px}px`;
-        for (const [name, value] of [["role", "option"], ["aria-selected", item === picked], ["aria-posinset", first + offset + 1], ["aria-setsize", items.length]]) row.setAttribute(name, value);
-        row.addEventListener("click", () => choose(item));
-        return row;
-      }));
+    function drawn(item, position) {
+      const row = drawRow(item);
+      const described = { id: `entry-${item}`, role: "option", "aria-selected": String(item === picked), "aria-posinset": position + 1 };
+      for (const [name, value] of Object.entries({ ...described, "aria-setsize": items.length })) put(row, name, value);
+      row.addEventListener("click", () => choose(item));
+      row.style.top = `${position * height}px`;
+      row.style.height = `${height}px`;
+      return row;
     }
-    box.addEventListener("scroll", show);
-    new ResizeObserver(show).observe(box);
+    function update() {
+      const first = Math.max(0, Math.floor(outer.scrollTop / height) - 5);
+      const last = first + Math.ceil((outer.clientHeight || 800) / height) + 10;
+      inner.replaceChildren(...items.slice(first, last).map((item, offset) => drawn(item, first + offset)));
+    }
+    outer.addEventListener("scroll", update);
+    new ResizeObserver(update).observe(outer);
     return {
-      box,
-      set(chosen) { items = chosen; inner.style.height = `${items.length * px}px`; show(); },
+      outer,
+      items: () => items,
+      set(chosen) {
+        items = chosen;
+        inner.style.height = `${items.length * height}px`;
+        update();
+      },
       pick(item) {
         picked = item;
-        const top = items.indexOf(item) * px;
-        if (top < box.scrollTop + px) box.scrollTop = top - px;
-        else if (top + 2 * px > box.scrollTop + box.clientHeight) box.scrollTop = top + 2 * px - box.clientHeight;
-        box.setAttribute("aria-activedescendant", `entry-${item}`);
-        show();
+        const top = items.indexOf(item) * height;
+        if (top < outer.scrollTop + height) outer.scrollTop = top - height;
+        else if (top + 2 * height > outer.scrollTop + outer.clientHeight) outer.scrollTop = top + 2 * height - outer.clientHeight;
+        outer.setAttribute("aria-activedescendant", `entry-${item}`);
+        update();
       },
     };
   }
 
-  function walker(size, at, pick, failed) { // what the keys do where there are steps; failed says which n and p go to
-    const next = (sign) => { for (let to = at() + sign; to >= 0 && to < size; to += sign) if (failed(to)) return pick(to); return say("No other."); };
-    const move = (by) => () => pick(Math.min(size - 1, Math.max(0, at() + by)));
+  function walking(bar, end, at, pick, worth) { // the keys where there are steps; worth says which of them n and p go to
+    function move(by) {
+      const items = bar.items();
+      const here = items.indexOf(at());
+      const next = here >= 0 ? here + by : by > 0 ? items.findIndex((item) => item > at()) : items.findLastIndex((item) => item < at());
+      if (next >= 0 && next < items.length) pick(items[next]);
+    }
+    function leap(by) {
+      for (let to = at() + by; to >= 0 && to <= end; to += by) if (worth(to)) return pick(to);
+      return say("There is no other.");
+    }
+    const whole = () => { keep({ whole: place.whole ? "" : "1" }); drawPlace(); };
     return {
-      j: move(1), k: move(-1), ArrowDown: move(1), ArrowUp: move(-1), Home: () => pick(0), End: () => pick(size - 1), e: () => pick(size - 1),
-      n: () => next(1), p: () => next(-1), o: () => { keep({ whole: place.whole ? "" : "1" }); pick(at()); }, Escape: list,
+      j: () => move(1), k: () => move(-1), ArrowDown: () => move(1), ArrowUp: () => move(-1), Home: () => pick(0), End: () => pick(end),
+      e: () => pick(end), n: () => leap(1), p: () => leap(-1), o: whole, Escape: list,
     };
   }
 
-  // What is shown of a step, and of the end
+  const turning = () => h("span.turn", button("← Previous", () => keys.k()), button("Next →", () => keys.j()));
+
+  // What is shown of a step
 
   const signs = (step) => [
     retried(step) && h("span", { title: "several attempts, or a fault in one" }, "↻"),
     step.changed && h("span", { title: "the state changed" }, "✎"),
-    step.reached && h("span", { class: "good", title: `reached ${step.reached.map(plain).join(", ")}` }, "◆"),
+    step.reached && h("span.good", { title: `reached ${step.reached.map(plain).join(", ")}` }, "◆"),
     step.reward && h("span", { title: "reward" }, step.reward),
     step.status && step.tone !== "good" && badge(step.status, step.tone),
   ];
 
-  const marksOf = (step) => step.status && h("span", { class: "marks" }, badge(step.status, step.tone), h("span", {}, `reward ${step.reward ?? "0"}`),
-    step.changed && h("span", {}, "✎ state changed"), step.reached && h("span", { class: "good" }, `◆ reached ${step.reached.map(plain).join(", ")}`));
+  const marks = (step) => step.status && h("span.marks",
+    badge(step.status, step.tone), h("span", `reward ${step.reward ?? "0"}`), step.changed && h("span", "✎ state changed"),
+    step.reached && h("span.good", `◆ reached ${step.reached.map(plain).join(", ")}`));
 
   const callOf = (step) => [
-    h("code", { class: "call" }, step.call ? [h("b", {}, step.call), step.arguments ? "" : `(${step.inline ?? ""})`] : called(step)),
-    step.arguments && h("dl", { class: "arguments" }, step.arguments.map(([name, value]) => [h("dt", {}, name), h("dd", {}, text(value, name))])),
-    step.reason && h("p", { class: "bad" }, step.reason),
+    h("code.call", step.call ? [h("b", step.call), step.arguments ? "" : `(${given(step)})`] : called(step)),
+    step.arguments && h("dl.arguments", step.arguments.map(([name, value]) => [h("dt", name), h("dd", text(value, name))])),
+    step.reason && h("p.bad", step.reason),
   ];
 
-  const attemptsOf = (step) => h("ol", { class: "attempts" }, step.attempts.map((attempt) => h("li", {},
-    h("div", { class: "head" },
-      h("span", {}, `attempt ${attempt.attempt}`), badge(attempt.status, attempt.tone),
-      attempt.tool && h("span", {}, "by ", h("code", {}, attempt.tool)),
-      attempt.waited && h("span", {}, `after waiting ${attempt.waited}`),
-      attempt.fault && h("span", { class: "care" }, `injected fault: ${plain(attempt.fault)}`),
-      attempt.after && h("span", {}, `retry after ${attempt.after}`),
-      attempt.effect && h("span", {}, attempt.effect === "read" ? "reads" : `${plain(attempt.effect)}, ${attempt.took_effect ? "took effect" : "took no effect"}`),
-      attempt.from_cache && h("span", {}, "from the cache"),
-      attempt.key && h("span", {}, "key ", h("code", {}, attempt.key)),
-      h("span", {}, attempt.took)),
-    attempt.result && text(attempt.result, "Result of this attempt"), attempt.error && text(attempt.error, "Error"))));
+  const effectOf = ({ effect, took_effect: took }) => (effect === "read" ? "reads" : `${plain(effect)}, took ${took ? "" : "no "}effect`);
+
+  const attemptsOf = (step) => titled(count(step.attempts.length, "attempt"), h("ol.attempts", step.attempts.map((attempt) => h("li",
+    h("div.head",
+      h("span", `attempt ${attempt.attempt}`), badge(attempt.status, attempt.tone),
+      attempt.tool && h("span", "by ", h("code", attempt.tool)),
+      attempt.waited && h("span", `after waiting ${attempt.waited}`),
+      attempt.fault && h("span.care", `injected fault: ${plain(attempt.fault)}`),
+      attempt.after && h("span", `retry after ${attempt.after}`),
+      attempt.effect && h("span", effectOf(attempt)),
+      attempt.from_cache && h("span", "from the cache"),
+      attempt.key && h("span", "key ", h("code", attempt.key)),
+      h("span", attempt.took)),
+    attempt.result && text(attempt.result, "Result of this attempt"),
+    attempt.error && text(attempt.error, "Error")))));
 
   function pictureOf(step) {
     const packed = byId(`picture-${step.picture}`);
-    if (!step.picture) return null;
-    if (!packed) return h("p", { class: "note" }, "There is a picture of this step in the trajectory store; it is left out of this file, which would be too large.");
-    return h("img", { class: "picture", src: `data:image/png;base64,${packed.textContent}`, alt: `The page after step ${step.step}` });
+    const shown = packed
+      ? h("img.picture", { src: `data:image/png;base64,${packed.textContent}`, alt: `The page after step ${step.step}` })
+      : h("p.note", "The picture of this step is left out of this file, which would be too large; the trajectory store has it.");
+    return titled("Page", shown);
+  }
+
+  function changeOf(change, told) {
+    const shown = ({ name, before, after, same }) => [h("dt", name || "value"), h("dd",
+      same || change.kind === "added" ? textOf(after) : change.kind === "removed" ? h("del", textOf(before))
+        : [h("del", textOf(before)), " → ", h("ins", textOf(after))])];
+    const rest = change.fields.filter((field) => field.same);
+    return h("div.change",
+      h("div.head", badge(change.kind, { added: "good", removed: "bad" }[change.kind]), h("b", change.where), h("code", change.key), told),
+      h("dl", change.fields.filter((field) => !field.same).map(shown)),
+      rest.length > 0 && h("details.same", h("summary", `${count(rest.length, "field")} as before`), h("dl", rest.map(shown))));
+  }
+
+  function changedIn(episode, step) {
+    const here = [...origins(episode)].filter(([, from]) => from.steps.includes(step));
+    const sure = here.filter(([, from]) => from.sure || from.fitting);
+    return titled("The state changed", sure.map(([change, from]) => changeOf(change, !from.sure && h("span.note", "by its ids"))),
+      sure.length < here.length && h("p.note", "Which of the changes at the end are this step's, its ids do not tell."),
+      !here.length && h("p.note", "Nothing of it lasted to the end of the episode, or no one looked then."));
   }
 
   function observed(episode, step, before) {
-    const whole = place.whole || !before;
-    const switches = h("span", { class: "head" }, h("h3", {}, "Observation"), before && button(whole ? "Show what changed" : "Show all of it", () => {
-      keep({ whole: place.whole ? "" : "1" });
-      drawPlace();
-    }, { class: "plain" }));
+    const whole = Boolean(place.whole || !before);
     const shown = before ? compared(lines(episode, before), lines(episode, step), 0, whole) : lines(episode, step).join("\n");
-    return [switches, h("div", { class: "text whole", tabindex: "0", role: "region", "aria-label": "Observation" }, shown.length ? shown : "(empty)"), cut(step.obs_left_out)];
+    return [
+      h("div.head", h("h3", "Observation"), before && link([whole ? "Show what changed " : "Show all of it ", key("o")], () => keys.o())),
+      box("Observation", shown.length ? shown : "(empty)"), cut(step.obs_left_out),
+    ];
   }
+
+  const notesOf = (step) => (step.policy || step.note)
+    && titled("What the policy noted", step.policy && facts(step.policy), step.note && text(step.note, "Note"));
+  const gapsOf = (gaps) => gaps?.length > 0 && titled("Gaps: could not be shown or kept", h("p", gaps.map(plain).join(", ")));
 
   const stepOf = (episode, step, before) => [
     step.status && titled("Call", callOf(step)),
     step.result && titled("Result", text(step.result, "Result")),
-    step.attempts && titled(count(step.attempts.length, "attempt"), attemptsOf(step)),
+    step.attempts && attemptsOf(step),
+    step.changed && changedIn(episode, step),
     step.parts && titled("Parts of the reward", facts(step.parts)),
-    step.gaps && titled("Gaps: could not be shown or kept", h("p", {}, step.gaps.map(plain).join(", "))),
-    step.picture && titled("Page", pictureOf(step)),
+    gapsOf(step.gaps),
+    step.picture && pictureOf(step),
     observed(episode, step, before),
-    (step.policy || step.note) && titled("What the policy noted", step.policy && facts(step.policy), step.note && text(step.note, "Note")),
+    notesOf(step),
     step.times && titled("Times", facts(step.times)),
   ];
 
-  const MEANING = {
-    forbidden: "no forbidden call was made", no_forbidden_call: "no forbidden call was made", goal: "what was asked for is there at the end",
-    frame: "nothing else was changed", acted: "acting was right, rather than declining", look_first: "the records that decide were read first",
-    untouched: "nothing was changed", reason: "it was closed for the right reason", answer: "the answer is right", milestones: "every step that is needed was taken",
-    step_limit: "it ended within its steps", deadline: "it ended in time", budget: "it ended within its budget", untampered: "the tests were left alone",
+  // What is shown of the end
+
+  const HOLDS = { // what it means that a check has passed
+    forbidden: "no forbidden call was made", no_forbidden_call: "no forbidden call was made", frame: "nothing else was changed",
+    goal: "what was asked for is there at the end", answer: "the answer is right", acted: "it was right to act, not to decline",
+    reason: "it was closed as it should be, for the right reason", untouched: "nothing was changed",
+    look_first: "what decides was read before it was acted on", milestones: "every step that is needed was taken",
+    untampered: "the tests were left alone", step_limit: "it ended within its steps", deadline: "it ended in time",
+    budget: "it ended within its budget",
   };
 
-  function verdictOf(episode) {
-    const failed = episode.checks.filter((check) => !check.passed);
+  const checkOf = ({ name, passed, detail }) => h("li",
+    h(`span.mark.${passed ? "good" : "bad"}`, { "aria-hidden": "true" }, passed ? "✓" : "✗"),
+    h("div", h("b", plain(name)), h("span.unseen", passed ? " passed" : " failed"),
+      HOLDS[name] && h("span.note", ` ${passed ? "" : "it is not so that "}${HOLDS[name]}`),
+      textOf(detail) && text(detail, `Detail of ${plain(name)}`)));
+
+  function verdictOf({ checks, error, row }) {
+    const sorted = [...checks.filter((check) => !check.passed), ...checks.filter((check) => check.passed)];
+    const none = row.outcome === "truncated" ? "None was made: the episode was cut short before it was judged." : "None was recorded.";
     return [
-      h("p", { class: "head" }, badge(episode.row.outcome), episode.row.end && episode.row.end !== episode.row.outcome && h("span", {}, `ended by ${plain(episode.row.end)}`),
-        h("span", { class: "note" }, `reward ${episode.row.reward_said} · ${count(episode.row.steps, "step")}`)),
-      episode.error && h("p", { class: "aside" }, "The environment failed, not the agent: ", episode.error),
-      titled("Checks", episode.checks.length ? h("ul", { class: "checks" }, [...failed, ...episode.checks.filter((check) => check.passed)].map((check) => h("li", {},
-        h("span", { class: `mark ${check.passed ? "good" : "bad"}`, title: check.passed ? "passed" : "failed" }, check.passed ? "✓" : "✗"),
-        h("div", {}, h("b", {}, plain(check.name)), h("span", { class: "unseen" }, check.passed ? " passed" : " failed"),
-          MEANING[check.name] && h("span", { class: "note" }, ` ${check.passed ? "" : "it is not so that "}${MEANING[check.name]}`),
-          textOf(check.detail) && text(check.detail, `Detail of ${check.name}`)))))
-        : h("p", { class: "note" }, episode.row.outcome === "truncated" ? "None was made: the episode was cut short before it was judged." : "None was recorded.")),
+      h("p.head.verdict", badge(row.outcome), row.end && row.end !== row.outcome && h("span", `ended by ${plain(row.end)}`),
+        h("span.note", `reward ${row.reward_said} · ${count(row.steps, "step")}`)),
+      error && h("p.aside", row.outcome === "infra_error" ? "The environment failed, not the agent: " : "", error),
+      titled("Checks", sorted.length ? h("ul.checks", sorted.map(checkOf)) : h("p.note", none)),
     ];
   }
 
   function changesOf(episode) {
-    if (!episode.changes.length) return titled("What the episode changed", h("p", { class: "note" }, "Nothing."));
-    const writes = episode.steps.filter((step) => step.changed);
-    return [titled("What the episode changed", episode.changes.map((change) => {
-      const named = writes.filter((step) => [called(step), textOf(step.result)].some((said) => said.includes(change.key)));
-      const rest = change.fields.filter((field) => field.same);
-      const shown = ({ name, before, after, same }) => [h("dt", {}, name || "value"), h("dd", {}, same || change.kind === "added" ? textOf(after)
-        : change.kind === "removed" ? h("del", {}, textOf(before)) : [h("del", {}, textOf(before)), " → ", h("ins", {}, textOf(after))])];
-      return h("div", { class: "change" },
-        h("div", { class: "head" }, h("span", { class: `badge ${change.kind === "added" ? "good" : change.kind === "removed" ? "bad" : "care"}` }, change.kind), h("b", {}, change.where), h("code", {}, change.key),
-          named.length > 0 && h("span", { class: "note" }, "named where the state changed: ", named.slice(0, 5).map((step, number) => [number ? ", " : "", button(`step ${step.step}`, () => open(episode.row.id, step.step), { class: "plain" })]))),
-        h("dl", {}, change.fields.filter((field) => !field.same).map(shown)),
-        rest.length > 0 && h("details", { class: "same" }, h("summary", {}, `${count(rest.length, "field")} as before`), h("dl", {}, rest.map(shown))));
-    })), episode.changes_left_out > 0 && h("p", { class: "note" }, `${count(episode.changes_left_out, "more change")} left out here; the trajectory store has them.`)];
+    function told(change) {
+      const { steps, sure, fitting } = origins(episode).get(change);
+      if (!steps.length) return false;
+      const to = (step) => link(`step ${step.step}`, () => open(episode.row.id, step.step));
+      const links = steps.slice(0, 6).map((step, number) => [number ? ", " : "", to(step)]);
+      return h("span.note", sure ? "made in " : fitting ? "by its ids, made in " : "made in one of ", links, steps.length > 6 && " …");
+    }
+    return titled("What the episode changed", episode.changes.map((change) => changeOf(change, told(change))),
+      !episode.changes.length && h("p.note", "Nothing."),
+      episode.changes_left_out > 0 && h("p.note", `${count(episode.changes_left_out, "more change")} left out here; the store has them.`));
   }
 
+  const eventOf = (event) => {
+    const said = [event.at, plain(event.kind), event.author, event.step !== null && `step ${event.step}`, event.reason];
+    return [h("p", said.filter(Boolean).join(" · ")), event.payload && text(event.payload, "Event")];
+  };
+
   const endOf = (episode) => [
-    verdictOf(episode), changesOf(episode),
+    verdictOf(episode),
+    changesOf(episode),
     episode.milestones.length > 0 && titled("Milestones", facts(episode.milestones.map(({ name, step }) => [name, `step ${step}`]))),
     episode.parts.length > 0 && titled("Parts of the reward, summed", facts(episode.parts)),
-    episode.gaps.length > 0 && titled("Gaps: could not be shown or kept", h("p", {}, episode.gaps.map(plain).join(", "))),
-    episode.events.length > 0 && titled("Afterwards", episode.events.map((event) => [h("p", {}, [event.at, plain(event.kind), event.author, event.step !== null && `step ${event.step}`, event.reason].filter(Boolean).join(" · ")), event.payload && text(event.payload, "Event")])),
+    gapsOf(episode.gaps),
+    episode.events.length > 0 && titled("Afterwards", episode.events.map(eventOf)),
     titled("About this episode", facts(episode.facts)),
   ];
 
-  // The three views. Each returns its keys; drawPlace draws what depends on the place alone
+  // The views. Each returns its keys, and sets drawPlace to what draws the step that was picked
 
   let keys = {};
   let drawPlace = () => {};
+  const search = (label, value, typed) => h("input", { type: "search", "aria-label": label, placeholder: label, value, input: typed });
 
   const COLUMNS = [
-    ["task", "Task", "task"], ["policy", "Policy", "policy"], ["outcome", "Outcome", "outcome"], ["failed", "Failed checks", "failed"], ["steps", "Steps", "number count"],
-    ["failures", "Failed calls", "number count"], ["invalid", "Invalid actions", "number count"], ["reward", "Reward", "number count"], ["started", "Started (UTC)", "started"],
+    ["task", "Task", "task"], ["policy", "Policy", "policy"], ["outcome", "Outcome", "outcome"], ["failed", "Failed checks", "failed"],
+    ["steps", "Steps", "number"], ["failures", "Failed calls", "number"], ["invalid", "Invalid actions", "number"],
+    ["reward", "Reward", "number"], ["started", "Started (UTC)", "started"],
   ];
   const FILTERS = ["outcome", "family", "policy", "run"];
   const PAGE = 100;
   const chosen = new Set();
 
+  function sorted(rows, by) {
+    const column = by.replace(/^-/, "");
+    const sign = by.startsWith("-") ? -1 : 1;
+    if (!COLUMNS.some(([name]) => name === column)) return rows;
+    const order = (one, two) => (one < two ? -sign : one > two ? sign : 0);
+    const unknown = (row) => row[column] === null || row[column] === "";
+    return [...rows].sort((one, two) => unknown(one) - unknown(two) || order(one[column], two[column]));
+  }
+
   function showList() {
-    document.title = index.title;
-    byId("title").textContent = index.title;
-    const texts = new Map(index.episodes.map((row) => [row, [row.id, row.task, row.family, row.goal, row.policy, row.outcome, row.end, row.failed, row.run].join(" ").toLowerCase()]));
-    const fits = (row, except) => FILTERS.every((name) => name === except || !place[name] || row[name] === place[name])
-      && (place.q ?? "").toLowerCase().split(/\s+/).every((word) => texts.get(row).includes(word));
+    document.title = byId("title").textContent = "Episodes";
+    byId("nav").replaceChildren();
+    const words = ["id", "task", "family", "goal", "policy", "outcome", "end", "failed", "run"];
+    const said = new Map(index.episodes.map((row) => [row, words.map((name) => row[name]).join(" ").toLowerCase()]));
     let [rows, size, current] = [[], PAGE, 0];
 
-    const search = h("input", { type: "search", value: place.q, placeholder: "Task, goal, policy, failed check, id", input: () => { keep({ q: search.value }); refresh(true); } });
-    const selects = FILTERS.map((name) => h("select", { change: (event) => { keep({ [name]: event.target.value }); refresh(true); } }));
-    const sorts = h("select", { change: () => sortBy(sorts.value) });
-    const tally = h("span", { role: "status" });
-    const both = button("Compare the two", () => compare(...chosen));
-    const clear = button("Clear filters", () => { keep(Object.fromEntries([...FILTERS, "q"].map((name) => [name, ""]))); search.value = ""; refresh(true); });
-    const heads = COLUMNS.map(([name, title, kind]) => h("th", { scope: "col", class: kind }, button(title, () => sortBy(place.sort === name ? `-${name}` : name))));
-    const body = h("tbody", {});
-    const more = button("", () => { size += PAGE; refresh(); });
-    const table = h("table", {}, h("thead", {}, h("tr", {}, h("th", { scope: "col", class: "pick" }, h("span", { class: "unseen" }, "Compare")), heads)), body);
-    const holder = h("div", { class: "list" });
-
-    function sortBy(column) { keep({ sort: column }); refresh(true); }
-    function sorted(found) {
-      const column = (place.sort ?? "").replace(/^-/, "");
-      if (!COLUMNS.some(([name]) => name === column)) return found;
-      const sign = place.sort.startsWith("-") ? -1 : 1;
-      const rank = (one, two) => (one === null ? (two === null ? 0 : 1) : two === null ? -1 : sign * (typeof one === "number" ? one - two : one < two ? -1 : one > two ? 1 : 0));
-      return [...found].sort((one, two) => rank(one[column], two[column]));
+    function fits(row, except) {
+      return FILTERS.every((name) => name === except || !place[name] || row[name] === place[name])
+        && (place.q ?? "").toLowerCase().split(/\s+/).every((word) => said.get(row).includes(word));
     }
-    function choose(row) {
-      if (chosen.has(row.id)) chosen.delete(row.id);
-      else { if (chosen.size === 2) chosen.delete([...chosen][1]); chosen.add(row.id); }
-      refresh();
+    function change(changes) {
+      keep(changes);
+      [size, current] = [PAGE, 0];
+      update();
+    }
+
+    const query = search("Task, goal, policy, failed check, id", place.q, () => change({ q: query.value }));
+    const selects = FILTERS.map((name) => h("select", { change: (event) => change({ [name]: event.target.value }) }));
+    const sorts = h("select", { change: () => change({ sort: sorts.value }) });
+    const tally = h("span", { role: "status" });
+    const clear = button("Clear filters", () => {
+      query.value = "";
+      change(Object.fromEntries([...FILTERS, "q"].map((name) => [name, ""])));
+    });
+    const both = button("", () => compare(...chosen));
+    const heads = COLUMNS.map(([name, title, kind]) => h(`th.${kind}`, { scope: "col" },
+      button(title, () => change({ sort: place.sort === name ? `-${name}` : name }))));
+    const body = h("tbody");
+    const table = h("table", h("thead", h("tr", h("th.pick", { scope: "col" }, h("span.unseen", "Compare")), heads)), body);
+    const holder = h("div.list");
+    const more = button("", () => { size += PAGE; update(); });
+
+    function pickRow(row) {
+      if (!chosen.delete(row.id)) chosen.add(row.id);
+      if (chosen.size > 2) chosen.delete([...chosen][1]);
+      update();
       focus(rows.indexOf(row));
     }
-    function rowOf(row, number) {
-      return h("tr", { tabindex: number === current ? "0" : "-1", "data-id": row.id, "aria-label": `${row.task}, ${row.policy}, ${plain(row.outcome)}`, focus: () => { current = number; }, click: () => open(row.id) },
-        h("td", { class: "pick" }, h("input", { type: "checkbox", tabindex: "-1", checked: chosen.has(row.id), "aria-label": `Compare ${row.task}, ${row.policy}`, click: (event) => { event.stopPropagation(); choose(row); } })),
-        h("td", { class: "task" }, h("b", {}, (row.task || row.id).split(/(?<=\/)/).flatMap((part) => [part, h("wbr")])), h("span", { class: "gist" }, row.goal)),
-        h("td", { class: "policy" }, row.policy), h("td", { class: "outcome" }, badge(row.outcome), row.end && row.end !== row.outcome && h("span", { class: "small" }, plain(row.end))),
-        h("td", { class: "failed" }, plain(row.failed)), ["steps", "failures", "invalid"].map((name) => h("td", { class: "number count" }, row[name])), h("td", { class: "number count" }, row.reward_said), h("td", { class: "started" }, row.started));
+    function drawRow(row, number) {
+      const pick = { type: "checkbox", tabindex: "-1", checked: chosen.has(row.id), "aria-label": `Compare ${row.task}, ${row.policy}` };
+      const name = (row.task || row.id).split(/(?<=\/)/).flatMap((part) => [part, h("wbr")]);
+      return h("tr", {
+        tabindex: number === current ? "0" : "-1", "aria-label": `${row.task}, ${row.policy}, ${plain(row.outcome)}`,
+        focus: () => { current = number; }, click: () => open(row.id),
+      },
+      h("td.pick", h("input", { ...pick, click: (event) => { event.stopPropagation(); pickRow(row); } })),
+      h("td.task", h("b", name), h("span.gist", row.goal)),
+      h("td.policy", row.policy),
+      h("td.outcome", badge(row.outcome), row.end && row.end !== row.outcome && h("span.small", plain(row.end))),
+      h("td.failed", plain(row.failed)),
+      [row.steps, row.failures, row.invalid, row.reward_said].map((figure) => h("td.number", figure)),
+      h("td.started", row.started));
     }
-    function refresh(fresh) {
-      if (fresh) [size, current] = [PAGE, 0];
-      rows = sorted(index.episodes.filter((row) => fits(row)));
+    function updateFilters() {
       for (const [number, name] of FILTERS.entries()) {
-        const counts = new Map();
+        const counts = new Map(place[name] ? [[place[name], 0]] : []);
         for (const row of index.episodes) if (fits(row, name)) counts.set(row[name], (counts.get(row[name]) ?? 0) + 1);
-        if (place[name] && !counts.has(place[name])) counts.set(place[name], 0);
-        const options = [...counts].sort(([one], [two]) => (one < two ? -1 : 1)).map(([value, n]) => h("option", { value, selected: value === place[name] }, `${plain(value) || "unknown"} (${n})`));
-        selects[number].replaceChildren(h("option", { value: "" }, "all"), ...options);
+        const values = [...counts].sort(([one], [two]) => (one < two ? -1 : 1));
+        selects[number].replaceChildren(h("option", { value: "" }, "all"),
+          ...values.map(([value, n]) => h("option", { value, selected: value === place[name] }, `${plain(value) || "unknown"} (${n})`)));
       }
-      sorts.replaceChildren(h("option", { value: "" }, "time"), ...COLUMNS.flatMap(([name, title]) => [["", "ascending"], ["-", "descending"]].map(([sign, way]) => h("option", { value: sign + name, selected: place.sort === sign + name }, `${title}, ${way}`))));
-      for (const [number, [name]] of COLUMNS.entries()) {
-        const way = place.sort === name ? "ascending" : place.sort === `-${name}` ? "descending" : "";
-        heads[number].toggleAttribute("aria-sort", Boolean(way));
-        if (way) heads[number].setAttribute("aria-sort", way);
-        heads[number].firstChild.textContent = COLUMNS[number][1] + (way ? (way === "ascending" ? " ↑" : " ↓") : "");
+      const ways = COLUMNS.flatMap(([name, title]) => [[name, `${title}, ascending`], [`-${name}`, `${title}, descending`]]);
+      const way = ([value, title]) => h("option", { value, selected: value === (place.sort ?? "") }, title);
+      sorts.replaceChildren(...[["", "as recorded"], ...ways].map(way));
+      for (const [number, [name, title]] of COLUMNS.entries()) {
+        const order = { [name]: "ascending", [`-${name}`]: "descending" }[place.sort];
+        if (order) heads[number].setAttribute("aria-sort", order);
+        else heads[number].removeAttribute("aria-sort");
+        heads[number].firstChild.textContent = title + ({ ascending: " ↑", descending: " ↓" }[order] ?? "");
       }
-      const filtered = place.q || FILTERS.some((name) => place[name]);
-      tally.textContent = filtered ? `${rows.length} of ${count(index.episodes.length, "episode")}` : count(rows.length, "episode");
-      clear.hidden = !filtered;
+    }
+    function update() {
+      rows = sorted(index.episodes.filter((row) => fits(row)), place.sort ?? "");
+      updateFilters();
+      clear.hidden = !place.q && FILTERS.every((name) => !place[name]);
+      tally.textContent = `${clear.hidden ? "" : `${rows.length} of `}${count(index.episodes.length, "episode")}`;
       both.disabled = chosen.size !== 2;
       both.textContent = chosen.size === 2 ? "Compare the two chosen" : `Choose two to compare (${chosen.size})`;
-      body.replaceChildren(...rows.slice(0, size).map(rowOf));
+      body.replaceChildren(...rows.slice(0, size).map(drawRow));
       more.hidden = rows.length <= size;
       more.textContent = `Show ${Math.min(PAGE, rows.length - size)} more of ${rows.length}`;
-      holder.replaceChildren(rows.length ? table : h("p", { class: "empty" }, index.episodes.length ? "No episode fits these filters." : "There are no episodes here: record some with agent-gym eval, train or play, and write this page again."));
+      const none = index.episodes.length ? "No episode fits these filters."
+        : "There are no episodes here. Record some with agent-gym eval, train or play, and write this page again.";
+      holder.replaceChildren(rows.length ? table : h("p.empty", none));
     }
     function focus(to) {
       if (!rows.length) return;
       current = Math.min(rows.length - 1, Math.max(0, to));
-      if (current >= size) size = current + PAGE;
-      if (body.children.length !== Math.min(size, rows.length)) refresh();
+      while (size <= current) size += PAGE;
+      if (body.children.length < Math.min(size, rows.length)) update();
       body.querySelector("[tabindex='0']")?.setAttribute("tabindex", "-1");
       body.children[current].setAttribute("tabindex", "0");
       body.children[current].focus();
     }
-
-    function label(title, field, kind) {
+    function labelled(title, field, kind) {
       field.id = `filter-${title}`;
-      return h("div", { class: kind }, h("label", { for: field.id }, title), field);
+      return h(`div.${kind}`, h("label", { for: field.id }, title), field);
     }
-    app.replaceChildren(
-      h("div", { class: "filters", role: "search" }, label("Search", search, "search"), FILTERS.map((name, number) => label(name[0].toUpperCase() + name.slice(1), selects[number])), label("Sort", sorts, "sort")),
-      h("div", { class: "tally" }, tally, clear, both), holder, more);
-    byId("nav").replaceChildren();
-    refresh();
+
+    show(
+      h("div.filters", { role: "search" }, labelled("Search", query, "search"),
+        FILTERS.map((name, number) => labelled(upper(name), selects[number], "filter")), labelled("Sort", sorts, "sort")),
+      h("div.tally", tally, clear, both), holder, more);
+    query.removeAttribute("aria-label");
+    update();
     const back = rows.findIndex((row) => row.id === place.a);
     if (back >= 0) focus(back);
-    const held = () => (body.contains(document.activeElement) ? 1 : 0);
-    const move = (by) => () => focus(current + by * held());
+    const held = () => body.contains(document.activeElement);
+    const move = (by) => () => focus(held() ? current + by : current);
     return {
-      j: move(1), k: move(-1), ArrowDown: move(1), ArrowUp: move(-1), Home: () => focus(0), End: () => focus(rows.length - 1), Enter: () => held() && open(rows[current].id),
-      x: () => held() && choose(rows[current]), c: () => chosen.size === 2 && compare(...chosen), "/": () => { search.focus(); search.select(); }, leave: () => focus(current),
+      j: move(1), k: move(-1), ArrowDown: move(1), ArrowUp: move(-1), Home: () => focus(0), End: () => focus(rows.length - 1),
+      Enter: () => held() && open(rows[current].id), x: () => held() && pickRow(rows[current]),
+      c: () => chosen.size === 2 && compare(...chosen), "/": () => query.select(), leave: () => focus(current),
     };
   }
 
-  function frame(title, ...nav) {
-    document.title = `${title} – ${index.title}`;
+  function frame(title, goal, ...nav) {
+    document.title = `${title} – Episodes`;
     byId("title").textContent = title;
-    byId("nav").replaceChildren(...(index.episodes.length > nav.length ? [button("← All episodes", list)] : []), ...nav);
+    byId("nav").replaceChildren(button("← All episodes", list), ...nav.filter(Boolean));
+    return h("p.goal", { tabindex: "0", role: "region", "aria-label": "Goal" }, goal || "(no goal was recorded)");
   }
 
   function showEpisode(episode) {
     const { row, steps } = episode;
     const end = steps.length;
     const rivals = index.episodes.filter((other) => other.id !== row.id && other.task === row.task);
-    const rival = h("select", { "aria-label": "Compare with another episode of this task", change: () => rival.value && compare(row.id, rival.value) },
-      h("option", { value: "" }, "Compare with…"), rivals.map((other) => h("option", { value: other.id }, `${other.policy}, ${plain(other.outcome)}, ${other.started}`)));
-    frame(row.task || row.id, ...(rivals.length ? [rival] : []));
+    const rival = h("select", { "aria-label": "Compare with another episode of this task", change: () => compare(row.id, rival.value) },
+      h("option", "Compare with…"),
+      rivals.map((other) => h("option", { value: other.id }, `${other.policy}, ${plain(other.outcome)}, ${other.started}`)));
+    const goal = frame(row.task || row.id, episode.goal, rivals.length > 0 && rival);
     let at = place.at === "end" ? end : steps.findIndex((step) => String(step.step) === place.at);
     if (at < 0) at = row.outcome === "success" ? 0 : end;
 
-    const first = (what) => steps.findIndex((step) => step[what]);
-    const [failure, invalid] = [first("failed"), first("invalid")];
-    const jump = (label, to, key) => button([label, " ", h("kbd", {}, key)], () => pick(to), { disabled: to < 0 });
-    const find = h("input", { type: "search", value: place.find, placeholder: "Search the steps", "aria-label": "Search the steps", input: () => { keep({ find: find.value }); narrowed(); } });
-    const found = h("span", { class: "note", role: "status" });
-    const detail = h("section", { class: "detail", "aria-label": "Step" });
+    const find = search("Search the steps", place.find, () => { keep({ find: find.value }); narrowed(); });
+    const found = h("span.note", { role: "status" });
+    const detail = h("section.detail", { "aria-label": "Step" });
+    const entry = (number, ...content) => h("div.entry", h("span.index", number), content);
     const bar = track({ "aria-label": "Steps" }, 2.125, (item) => {
-      if (item === end) return h("div", { class: "entry" }, h("span", { class: "index" }, "end"), h("code", {}, row.end && row.end !== row.outcome ? plain(row.end) : ""), badge(row.outcome));
       const step = steps[item];
-      return h("div", { class: "entry" }, h("span", { class: "index" }, step.step), h("code", {}, step.call ? [h("b", {}, step.call), called(step).slice(step.call.length, 200)] : called(step).slice(0, 200)), h("span", { class: "signs" }, signs(step)));
+      if (!step) return entry("end", h("code", row.end === row.outcome ? "" : plain(row.end)), badge(row.outcome));
+      const name = step.call ?? "";
+      return entry(step.step, h("code", h("b", name), called(step).slice(name.length, 200)), h("span.signs", signs(step)));
     }, (item) => pick(item));
 
-    function narrowed() {
+    function narrowed() { // to the steps that say what is searched for: in the call, in what came of it, or in what is newly seen
       const wanted = (place.find ?? "").toLowerCase();
-      const all = [...Array(end + 1).keys()];
-      if (!wanted) { found.textContent = ""; return bar.set(all); }
-      const hit = new Set(episode.lines.flatMap((line, number) => (line.toLowerCase().includes(wanted) ? [number] : [])));
-      const says = (step) => [called(step), step.status, step.reason, textOf(step.result), textOf(step.note), ...(step.attempts ?? []).flatMap((attempt) => [attempt.status, attempt.fault, textOf(attempt.result)])]
-        .some((said) => said?.toLowerCase().includes(wanted)) || step.fresh.some((line) => hit.has(line));
-      const hits = all.filter((item) => item < end && says(steps[item]));
-      found.textContent = count(hits.length, "step");
-      bar.set(hits);
+      const hits = new Set(episode.lines.flatMap((line, number) => (line.toLowerCase().includes(wanted) ? [number] : [])));
+      const has = (passage) => textOf(passage).toLowerCase().includes(wanted);
+      const says = (step, before) => [called(step), step.status, step.reason, step.result, step.note].some(has)
+        || (step.attempts ?? []).some((attempt) => [attempt.status, attempt.fault, attempt.result].some(has))
+        || (step.obs ?? []).some((line) => hits.has(line) && !before?.obs?.includes(line));
+      const items = [...steps.keys(), end].filter((item) => !wanted || (item < end && says(steps[item], steps[item - 1])));
+      found.textContent = wanted ? count(items.length, "step") : "";
+      bar.set(items);
     }
     function pick(to) {
-      if (to < 0) return say("There is none.");
+      if (to < 0) return;
       at = to;
       keep({ at: at === end ? "end" : String(steps[at].step) });
       drawPlace();
-      const top = detail.getBoundingClientRect().top;
-      if (top < 0) scrollBy(0, top);
-      say(at === end ? `The end: ${plain(row.outcome)}` : `Step ${steps[at].step}: ${called(steps[at]).slice(0, 120)} ${plain(steps[at].status ?? "")}`);
-      return undefined;
+      scrollBy(0, Math.min(0, detail.getBoundingClientRect().top));
+      const step = steps[at];
+      say(step ? `Step ${step.step}: ${called(step).slice(0, 120)} ${plain(step.status ?? "")}` : `The end: ${plain(row.outcome)}`);
     }
     drawPlace = () => {
       bar.pick(at);
       const step = steps[at];
       detail.replaceChildren(
-        h("div", { class: "place" }, h("h2", {}, step ? `Step ${step.step}` : "The end"), step && marksOf(step),
-          h("span", { class: "turn" }, button("← Previous", () => pick(at - 1), { disabled: at === 0 }), button("Next →", () => pick(at + 1), { disabled: at === end }))),
-        ...h("div", {}, step ? stepOf(episode, step, steps[at - 1]) : endOf(episode)).childNodes);
+        h("div.place", h("h2", step ? `Step ${step.step}` : "The end"), step && marks(step), turning()),
+        ...h("div", step ? stepOf(episode, step, steps[at - 1]) : endOf(episode)).childNodes);
     };
-    app.replaceChildren(
-      h("p", { class: "goal", tabindex: "0", role: "region", "aria-label": "Goal" }, episode.goal || "(no goal was recorded)"),
-      h("div", { class: "summary" }, badge(row.outcome), row.failed && h("span", {}, "failed checks: ", h("b", { class: "bad" }, plain(row.failed))), h("span", {}, row.policy), h("span", {}, row.env),
-        h("span", {}, `reward ${row.reward_said}`), h("span", {}, row.started, " UTC"), h("code", {}, row.id)),
-      h("div", { class: "jumps" }, jump("First failure", failure, "f"), jump("First invalid action", invalid, "i"), jump("The end", end, "e"), find, found),
-      h("div", { class: "desk" }, bar.box, detail));
+
+    const first = (what) => steps.findIndex((step) => step[what]);
+    const jumps = { f: ["First failure", first("failed")], i: ["First invalid action", first("invalid")], e: ["The end", end] };
+    const jump = ([name, [label, to]]) => button([label, " ", key(name)], () => pick(to), { disabled: to < 0 });
+    show(goal,
+      h("div.summary", badge(row.outcome), row.failed && h("span", "failed checks: ", h("b.bad", plain(row.failed))),
+        [row.policy, row.env, `reward ${row.reward_said}`, `${row.started} UTC`].map((fact) => h("span", fact)), h("code", row.id)),
+      h("div.jumps", Object.entries(jumps).map(jump), find, found),
+      h("div.desk", bar.outer, detail));
     narrowed();
     drawPlace();
-    bar.box.focus({ preventScroll: true });
+    bar.outer.focus({ preventScroll: true });
     return {
-      ...walker(end + 1, () => at, pick, (to) => steps[to]?.failed), f: () => pick(failure), i: () => pick(invalid),
-      "/": () => { find.focus(); find.select(); }, leave: () => bar.box.focus(), Enter: () => {},
+      ...walking(bar, end, () => at, pick, (to) => steps[to]?.failed), f: () => pick(jumps.f[1]), i: () => pick(jumps.i[1]),
+      "/": () => find.select(), leave: () => bar.outer.focus(),
     };
   }
 
+  const DIFFERENCES = { "≠": "another call", "≈": "the same call, another observation", "": "the same" };
+
   function showCompare(left, right) {
     const sides = [left, right];
-    const end = Math.max(left.steps.length, right.steps.length);
     const same = left.row.task === right.row.task;
-    frame(same ? `${left.row.task}: two episodes` : `${left.row.task} and ${right.row.task}`, button("Swap sides", () => compare(right.row.id, left.row.id)));
-    const steps = Array.from({ length: end }, (_, number) => sides.map((side) => side.steps[number]));
-    const numbers = new Map();
-    const numbered = sides.map((side) => side.lines.map((line) => { if (!numbers.has(line)) numbers.set(line, numbers.size); return numbers.get(line); }));
-    const key = (side, step) => (step?.obs ?? []).map((line) => numbered[side][line]).join(" ");
-    const signOf = ([one, two]) => (!one || !two || called(one) !== called(two) ? "≠" : key(0, one) !== key(1, two) || one.status !== two.status ? "≈" : "");
-    const differs = steps.map(signOf);
-    const first = differs.findIndex(Boolean);
-    let at = place.at === "end" ? end : Number(place.at || Math.max(0, first));
+    const goal = frame(same ? `${left.row.task}: two episodes` : `${left.row.task} and ${right.row.task}`,
+      same ? left.goal : `${left.goal}\n${right.goal}`, button("Swap sides", () => compare(right.row.id, left.row.id)));
+    const end = Math.max(...sides.map((side) => (side.steps.at(-1)?.step ?? -1) + 1));
+    const steps = Array.from({ length: end }, () => [undefined, undefined]);
+    for (const [number, side] of sides.entries()) for (const step of side.steps) steps[step.step][number] = step;
+    const alike = (one, two) => one.length === two.length && one.every((line, number) => line === two[number]);
+    const differs = steps.map(([one, two]) => {
+      if (!one || !two || called(one) !== called(two)) return "≠";
+      return one.status === two.status && alike(lines(left, one), lines(right, two)) ? "" : "≈";
+    });
+    let at = place.at === "end" ? end : Number(place.at || Math.max(0, differs.findIndex(Boolean)));
     if (!(at >= 0 && at <= end)) at = 0;
 
-    const detail = h("section", { class: "detail", "aria-label": "Step, side by side" });
-    const cell = (step) => h("span", {}, step ? [h("code", {}, called(step).slice(0, 200)), h("span", { class: "signs" }, signs(step))] : h("span", { class: "note" }, "–"));
-    const bar = track({ "aria-label": "Steps of both", class: "track pair" }, narrow.matches ? 3.5 : 2.125, (item) => item === end
-      ? h("div", { class: "entry" }, h("span", { class: "index" }, "end"), h("span", { class: "sign" }, left.row.outcome === right.row.outcome ? "" : "≠"), sides.map((side) => h("span", {}, badge(side.row.outcome))))
-      : h("div", { class: "entry" }, h("span", { class: "index" }, item), h("span", { class: "sign", title: { "≠": "another call", "≈": "another observation" }[differs[item]] }, differs[item]), steps[item].map(cell)), (item) => pick(item));
+    const detail = h("section.detail", { "aria-label": "Step, side by side" });
+    const cell = (step) => h("span", step ? [h("code", called(step).slice(0, 200)), h("span.signs", signs(step))] : h("span.note", "–"));
+    const bar = track({ "aria-label": "Steps of both", class: "track pair" }, narrow.matches ? 3.5 : 2.125, (item) => {
+      const sign = item === end ? (left.row.outcome === right.row.outcome ? "" : "≠") : differs[item];
+      return h("div.entry", h("span.index", item === end ? "end" : item), h("span.sign", { title: DIFFERENCES[sign] }, sign),
+        item === end ? sides.map((side) => h("span", badge(side.row.outcome))) : steps[item].map(cell));
+    }, (item) => pick(item));
 
     function pick(to) {
       at = to;
       keep({ at: at === end ? "end" : String(at) });
       drawPlace();
-      say(at === end ? "The end" : `Step ${at}: ${{ "≠": "another call", "≈": "another observation" }[differs[at]] ?? "the same"}`);
+      say(at === end ? "The end" : `Step ${at}: ${DIFFERENCES[differs[at]]}`);
     }
     function half(number) {
-      const [step, other] = [steps[at][number], steps[at][1 - number]];
+      const step = steps[at][number];
+      if (!step) return h("p.empty", "This episode has no such step.");
       const side = number === 0 ? -1 : 1;
-      if (!step) return h("p", { class: "empty" }, "This episode has ended.");
-      const both = (what) => (number === 0 ? [what(step), what(other ?? step)] : [what(other ?? step), what(step)]);
-      const shown = (what) => sides.map((one, place_) => lines(one, steps[at][place_] ?? [])).map((all, place_) => (steps[at][place_] ? all : lines(sides[number], step)));
+      const there = steps[at][1 - number] ? [0, 1] : [number, number]; // where the other side has no such step nothing is marked
+      const seen = there.map((one) => lines(sides[one], steps[at][one]));
       return [
-        h("p", { class: "head" }, marksOf(step)),
-        titled("Call", h("code", { class: "call" }, marked(...both(called), side)), step.reason && h("p", { class: "bad" }, step.reason)),
-        retried(step) && titled(count(step.attempts.length, "attempt"), attemptsOf(step)),
-        step.picture && titled("Page", pictureOf(step)),
-        titled("Observation", h("div", { class: "text whole", tabindex: "0", role: "region", "aria-label": "Observation" }, compared(...shown(), side, place.whole)), cut(step.obs_left_out)),
-        step.note && titled("What the policy noted", text(step.note, "Note")),
+        h("p.head", marks(step)),
+        titled("Call", h("code.call", marked(...there.map((one) => called(steps[at][one])), side)), step.reason && h("p.bad", step.reason)),
+        retried(step) && attemptsOf(step),
+        step.picture && pictureOf(step),
+        titled("Observation", box("Observation", compared(...seen, side, Boolean(place.whole))), cut(step.obs_left_out)),
+        notesOf(step),
       ];
     }
     drawPlace = () => {
       bar.pick(at);
+      const sign = differs[at];
       detail.replaceChildren(
-        h("div", { class: "place" }, h("h2", {}, at === end ? "The end" : `Step ${at}`), at < end && h("span", { class: differs[at] ? "care" : "note" }, { "≠": "≠ another call", "≈": "≈ another observation" }[differs[at]] ?? "the same"),
-          h("span", { class: "turn" }, button(["Next difference ", h("kbd", {}, "n")], () => keys.n()), button("← Previous", () => pick(at - 1), { disabled: at === 0 }), button("Next →", () => pick(at + 1), { disabled: at === end }))),
-        h("div", { class: "sides" }, sides.map((side, number) => h("section", { "aria-label": number ? "Right" : "Left" },
-          h("h3", {}, button(`${side.row.policy}, ${plain(side.row.outcome)}`, () => open(side.row.id, place.at), { class: "plain" }), same ? "" : ` · ${side.row.task}`),
-          at === end ? endOf(side) : half(number)))));
+        h("div.place", h("h2", at === end ? "The end" : `Step ${at}`),
+          at < end && h(`span.${sign ? "care" : "note"}`, `${sign} ${DIFFERENCES[sign]}`),
+          button(["Next difference ", key("n")], () => keys.n()), turning()),
+        h("div.sides", sides.map((side, number) => h("section", { "aria-label": number ? "Right" : "Left" },
+          h("h3", name(side)), at === end ? endOf(side) : half(number)))));
     };
-    const totals = [differs.filter((sign) => sign === "≠").length, differs.filter((sign) => sign === "≈").length];
-    app.replaceChildren(
-      h("p", { class: "goal", tabindex: "0", role: "region", "aria-label": "Goal" }, same ? left.goal : `${left.goal}\n${right.goal}`),
-      h("p", { class: "summary" }, `${count(totals[0], "step")} with another call, ${totals[1]} with the same call and another observation, of ${end}`),
-      bar.box, detail);
-    bar.set([...Array(end + 1).keys()]);
+    const name = ({ row }) => [
+      link(`${row.policy}, ${plain(row.outcome)}`, () => open(row.id, at === end ? "end" : at)), same ? "" : ` · ${row.task}`,
+    ];
+    const total = (sign) => `${differs.filter((one) => one === sign).length} ${DIFFERENCES[sign]}`;
+    show(goal,
+      h("p.summary", `${count(end, "step")}, the reset counted: ${Object.keys(DIFFERENCES).map(total).join("; ")}.`),
+      bar.outer, detail);
+    bar.set([...steps.keys(), end]);
     drawPlace();
-    bar.box.focus({ preventScroll: true });
-    return { ...walker(end + 1, () => at, pick, (to) => to === end || differs[to]), Enter: () => {} };
+    bar.outer.focus({ preventScroll: true });
+    return walking(bar, end, () => at, pick, (to) => to === end || differs[to]);
   }
 
-  // Drawing, keys, theme
+  // Drawing, theme, keys
 
   let turn = 0;
 
   async function draw() {
     const mine = ++turn;
-    const wanted = [place.a, place.view === "compare" ? place.b : place.a];
     document.documentElement.dataset.ready = "";
     theme();
-    if (place.view && wanted.every((id) => known.has(id))) {
-      const episodes = await Promise.all(wanted.map(load));
-      if (mine !== turn) return;
-      keys = place.view === "compare" ? showCompare(...episodes) : showEpisode(episodes[0]);
-    } else keys = showList();
-    if (place.view) scrollTo(0, 0);
+    const wanted = { episode: [place.a], compare: [place.a, place.b] }[place.view] ?? [];
+    const episodes = await Promise.all(wanted.filter((id) => known.has(id)).map(load));
+    if (mine !== turn) return;
+    if (episodes.length < wanted.length || !wanted.length) keys = showList();
+    else keys = wanted.length === 1 ? showEpisode(...episodes) : showCompare(...episodes);
+    if (wanted.length) scrollTo(0, 0);
     document.documentElement.dataset.ready = place.view || "list";
   }
 
   const dark = matchMedia("(prefers-color-scheme: dark)");
-  const schemes = [...document.styleSheets].flatMap((sheet) => [...sheet.cssRules]).filter((rule) => rule.media?.mediaText.includes("prefers-color-scheme"));
+  const rules = [...document.styleSheets].flatMap((sheet) => [...sheet.cssRules]);
+  const schemes = rules.filter((rule) => rule.media?.mediaText.includes("prefers-color-scheme"));
 
-  function theme() { // the rules for dark are those of the style sheet: switched on or off here, instead of by the system
-    const wanted = place.theme ?? (dark.matches ? "dark" : "light");
+  function theme() { // the rules for dark are those of the style sheet, switched here instead of by the system
+    const wanted = ["dark", "light"].includes(place.theme) ? place.theme : dark.matches ? "dark" : "light";
+    const other = wanted === "dark" ? "light" : "dark";
     for (const rule of schemes) rule.media.mediaText = wanted === "dark" ? "all" : "not all";
     document.documentElement.style.colorScheme = wanted;
-    byId("theme").textContent = wanted === "dark" ? "Light" : "Dark";
-    byId("theme").setAttribute("aria-label", `Switch to ${wanted === "dark" ? "light" : "dark"}`);
-    return wanted;
+    byId("theme").textContent = upper(other);
+    byId("theme").setAttribute("aria-label", `Switch to ${other}`);
+    return other;
   }
 
-  byId("theme").addEventListener("click", () => { keep({ theme: theme() === "dark" ? "light" : "dark" }); theme(); });
+  byId("theme").addEventListener("click", () => { keep({ theme: theme() }); theme(); });
   dark.addEventListener("change", theme);
   narrow.addEventListener("change", draw);
   byId("help-open").addEventListener("click", () => byId("help").showModal());
-  addEventListener("popstate", () => { clearTimeout(keeping); keeping = 0; place = parse(); draw(); });
-  addEventListener("pagehide", () => { if (keeping) settle(); });
+  addEventListener("pagehide", () => { if (settling) settle(); });
+  addEventListener("popstate", () => {
+    clearTimeout(settling);
+    settling = 0;
+    place = parse();
+    draw();
+  });
 
   addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || byId("help").open) return;
-    const field = event.target.closest("input:not([type=checkbox]), select, textarea");
-    if (field) {
-      if (field.type === "search" && (event.key === "Escape" || event.key === "Enter")) { event.preventDefault(); keys.leave?.(); }
+    const target = event.target;
+    if (target.matches("input:not([type=checkbox]), select")) {
+      if (target.type === "search" && ["Escape", "Enter"].includes(event.key)) { event.preventDefault(); keys.leave(); }
+    } else if (event.key === "Enter" && target.matches("button, summary")) {
       return;
+    } else if (["ArrowDown", "ArrowUp", "Home", "End"].includes(event.key) && target.matches(".text, .goal")) {
+      return;
+    } else if (event.key === "?") {
+      byId("help").showModal();
+    } else if (keys[event.key]) {
+      event.preventDefault();
+      keys[event.key]();
     }
-    if (event.key === "Enter" && event.target.closest("button, summary, a")) return;
-    if (["ArrowDown", "ArrowUp", "Home", "End"].includes(event.key) && event.target.closest(".text, .goal")) return;
-    if (event.key === "?") byId("help").showModal();
-    else if (keys[event.key]) { event.preventDefault(); keys[event.key](); }
   });
 
   place = parse();
