@@ -31,7 +31,7 @@ episodes.app.command("export")(export.export_episodes)
 episodes.app.command("replay")(replay.replay_episodes)
 episodes.app.command("fork")(fork.fork_episode)
 episodes.app.command("blame")(fork.blame_episode)
-for _command in (retention.pin, retention.unpin, retention.flag):
+for _command in (retention.audit, retention.pin, retention.unpin, retention.flag):
     episodes.app.command()(_command)
 store.app.command()(retention.gc)
 store.app.command()(retention.policy)

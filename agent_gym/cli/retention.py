@@ -2,18 +2,26 @@
 
 from collections import Counter
 from collections.abc import Iterable
+from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
+import orjson
 import typer
+from rich.markup import escape
 
 from agent_gym.cli.output import JsonOption, StoreOption, console, print_json, progress_console, table
+from agent_gym.errors import StoreError
 from agent_gym.play.screen import printable
 from agent_gym.trajectories import TrajectoryStore
 
-__all__ = ["flag", "gc", "pin", "policy", "unpin"]
+if TYPE_CHECKING:
+    from agent_gym.trajectories.audit import Audit
+
+__all__ = ["audit", "flag", "gc", "pin", "policy", "unpin"]
 
 _SHOWN = 50
+_LEFT_OUT = ("event_id", "episode_id", "run_id")
 
 EpisodesArgument = Annotated[list[str], typer.Argument(metavar="ID…", help="Ids of episodes.")]
 ReasonOption = Annotated[str | None, typer.Option(help="Why.")]
@@ -100,3 +108,68 @@ def gc(
     if not report.fits:
         progress_console.print(f"error: {report.trouble}", style="bold red", markup=False, highlight=False, soft_wrap=True)
         raise typer.Exit(1)
+
+
+def audit(
+    episode: Annotated[str | None, typer.Argument(metavar="ID", help="The episode's id; by default the newest.")] = None,
+    head: Annotated[bool, typer.Option("--head", help="Print the newest entry of the ledger and its chain, to be kept elsewhere.")] = False,
+    against: Annotated[str | None, typer.Option(metavar="HEAD", help="What --head printed once: the ledger must go through it.")] = None,
+    store: StoreOption = Path("runs/store"),
+    as_json: JsonOption = False,
+) -> None:
+    """Say who or what made an episode, what was done in it, and whether it is as it was sealed; exits with 1 if not."""
+    from agent_gym.trajectories import audit as auditing
+
+    kept = TrajectoryStore(store)
+    if head:
+        newest = auditing.head(kept)
+        if as_json:
+            print_json({"store": str(store), "head": newest})
+        else:
+            typer.echo(newest or "")
+        return
+    if episode is None:
+        if not (newest_rows := kept.episodes(1)):
+            raise StoreError(f"no episodes in {store}")
+        episode = str(newest_rows[0]["episode_id"])
+    found = auditing.audit(kept, episode, against)
+    if as_json:
+        print_json({"store": str(store), "ok": not found.findings, **asdict(found)})
+    else:
+        _show(found)
+    raise typer.Exit(bool(found.findings))
+
+
+def _show(found: "Audit") -> None:
+    _line(f"[bold cyan]{escape(found.episode_id)}[/]")
+    for title, part in (("made by", found.trigger), ("what", found.which), ("result", found.result)):
+        _line(f"\n[bold]{title}[/]")
+        for name, value in part.items():
+            if value is not None:
+                _line(f"  [dim]{name}[/]  {_told(value)}")
+    _line("\n[bold]actions[/]")
+    for action in found.actions:
+        reward = f"  {action['reward']:+g}" if action["reward"] else ""
+        _line(f"  [dim]{action['step']:4}[/]  {_told(action['action'])}  [bold]{action['status']}[/]{reward}")
+    for title, rows in (("checks", found.checks), ("changes", found.changes), ("events", found.events)):
+        if rows:
+            _line(f"\n[bold]{title}[/]")
+        for row in rows:
+            _line("  " + "  ".join(_told(value) for name, value in row.items() if value is not None and name not in _LEFT_OUT))
+    _line("\n[bold]as it was sealed?[/]")
+    for group, state in found.digests.items():
+        _line(f"  [dim]{group.replace('_', ' ')}[/]  {state}")
+    _line(f"  [dim]files[/]  {len(found.files)}, {sum(told.startswith('sha256 ') for told in found.files.values())} with their checksums")
+    _line(f"  [dim]ledger[/]  entry {found.entry or 'none'}, head {found.head or 'none'}")
+    for finding in found.findings:
+        _line(f"[bold red]{escape(printable(finding))}[/]")
+    if not found.findings:
+        _line("[bold green]nothing was altered[/]")
+
+
+def _told(value: Any) -> str:
+    return escape(printable(value if isinstance(value, str) else orjson.dumps(value, default=str).decode()))
+
+
+def _line(markup: str) -> None:
+    console.print(markup, highlight=False, soft_wrap=True)

@@ -9,6 +9,7 @@ checks takes anew; unless one of the two is a blob, and may be gone.
 from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from hashlib import blake2b
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,10 +19,10 @@ import pyarrow as pa
 from agent_gym.trajectories.ledger import Entry
 from agent_gym.trajectories.schema import TABLES
 
-__all__ = ["GROUPS", "RESULT_COLUMNS", "Digests", "event_entry"]
+__all__ = ["RESULT_COLUMNS", "Digests", "event_entry", "run_digest"]
 
-GROUPS = ("episode", "steps", "tool_calls", "results", "tokens")
-"""What has a digest: the episode's row, its steps, its calls without their results, those results, its tokens."""
+_GROUPS = ("episode", "steps", "tool_calls", "results", "tokens")
+"""What has a digest: the episode's row, its steps, its calls without their results, those results, its tokens; and the run's record."""
 RESULT_COLUMNS = ("result", "structured", "error")
 _GROUP_OF = {"episodes": "episode", "steps": "steps", "tool_calls": "tool_calls", "tokens": "tokens"}
 _DIGEST_BYTES = 16
@@ -76,7 +77,7 @@ class Digests:
     """Takes in an episode's rows, those of each table in their order."""
 
     def __init__(self) -> None:
-        self._found = {group: blake2b(digest_size=_DIGEST_BYTES) for group in GROUPS}
+        self._found = {group: blake2b(digest_size=_DIGEST_BYTES) for group in _GROUPS}
         self._any: set[str] = set()
 
     def add(self, table: str, row: Mapping[str, Any]) -> None:
@@ -92,18 +93,24 @@ class Digests:
         """The digests by group; zeros where no row came."""
         return {group: found.digest() if group in self._any else _NONE for group, found in self._found.items()}
 
-    def entry(self, episode_id: str) -> Entry:
-        """The ledger's entry for the episode."""
-        return Entry("episode", episode_id, None, b"".join(self.all().values()))
+    def entry(self, episode_id: str, run: bytes) -> Entry:
+        """The ledger's entry for the episode; ``run`` is the `run_digest`."""
+        return Entry("episode", episode_id, None, b"".join(self.all().values()) + run)
 
     @staticmethod
     def of(entry: Entry) -> dict[str, bytes]:
         """The digests of an entry of the ledger."""
-        return {group: entry.digests[at * _DIGEST_BYTES : (at + 1) * _DIGEST_BYTES] for at, group in enumerate(GROUPS)}
+        return {group: entry.digests[at * _DIGEST_BYTES : (at + 1) * _DIGEST_BYTES] for at, group in enumerate((*_GROUPS, "run"))}
 
     def _update(self, group: str, plain: Mapping[str, Any]) -> None:
         self._any.add(group)
         self._found[group].update(orjson.dumps(plain, option=orjson.OPT_SORT_KEYS))
+
+
+def run_digest(root: Path, run_id: str) -> bytes:
+    """The digest of what is known of a run: command, host, seed and so on."""
+    path = root / "_meta" / "runs" / f"{run_id}.json"
+    return blake2b(path.read_bytes(), digest_size=_DIGEST_BYTES).digest() if path.is_file() else _NONE
 
 
 def event_entry(row: Mapping[str, Any], run_id: str) -> Entry:

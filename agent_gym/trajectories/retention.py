@@ -126,23 +126,33 @@ def collect_garbage(store: TrajectoryStore, policy: RetentionPolicy, *, run_id: 
         dry_run: Do it to a copy of the store that shares its files, and throw that away.
 
     Raises:
-        StoreError: The store is damaged, or cannot be written; nothing more was then changed.
+        StoreError: There is no such store or run, the store is damaged, or it cannot be written. What had gone by then has its events.
     """
+    if not store.path.exists():
+        raise StoreError(f"there is no store in {store.path}")
     store.seal()
     if run_id is not None and run_id not in (known := [about["run_id"] for about in store.runs()]):
         raise StoreError(f"no run {run_id!r} in {store.path}; the newest is {known[-1] if known else 'none'}")
-    with Manifest.of(store.path) as manifest:
-        for leftover in (store.path / "_meta" / "tmp").glob("gc-*"):
-            shutil.rmtree(leftover)
-        for table in FILE_TABLES:
-            for file in manifest.kept(table):
-                if what := trouble(file):
-                    raise StoreError(f"{file.path} {what}; nothing was dropped, see agent-gym store fsck")
-        commands = {about["run_id"]: about["command"] or "" for about in store.runs()}
-        if not dry_run:
-            return _Collector(manifest, Blobs(store.path), policy, commands, run_id, dry_run=False).collect()
-        with _copy(store.path) as copy, Manifest.of(copy) as copied:
-            return _Collector(copied, Blobs(store.path), policy, commands, run_id, dry_run=True).collect()
+    commands = {about["run_id"]: about["command"] or "" for about in store.runs()}
+    temporary = store.path / "_meta" / "tmp"
+    try:
+        with (
+            Manifest.of(store.path) as manifest,
+            duckdb.connect(config={"temp_directory": str(temporary), "enable_external_file_cache": "false"}) as engine,
+        ):
+            for leftover in temporary.glob("gc-*"):
+                shutil.rmtree(leftover)
+            for table in FILE_TABLES:
+                for file in manifest.kept(table):
+                    if what := trouble(file):
+                        raise StoreError(f"{file.path} {what}; nothing was dropped, see agent-gym store fsck")
+            about = (engine, Blobs(store.path), policy, commands, run_id)
+            if not dry_run:
+                return _Collector(manifest, *about, dry_run=False).collect()
+            with _copy(store.path) as copy, Manifest.of(copy) as copied:
+                return _Collector(copied, *about, dry_run=True).collect()
+    except duckdb.Error as error:
+        raise StoreError(f"cannot read or write {store.path}: {error}; what was dropped before has its events") from error
 
 
 def who() -> str:
@@ -181,9 +191,17 @@ def _files(root: Path) -> Iterator[Path]:
 
 class _Collector:
     def __init__(
-        self, manifest: Manifest, blobs: Blobs, policy: RetentionPolicy, commands: dict[str, str], run_id: str | None, *, dry_run: bool
+        self,
+        manifest: Manifest,
+        engine: duckdb.DuckDBPyConnection,
+        blobs: Blobs,
+        policy: RetentionPolicy,
+        commands: dict[str, str],
+        run_id: str | None,
+        *,
+        dry_run: bool,
     ) -> None:
-        self._manifest, self._root = manifest, manifest.root
+        self._manifest, self._root, self._engine = manifest, manifest.root, engine
         self._blobs, self._sizes = blobs, blobs.sizes()
         self._policy, self._commands, self._run_id = policy, commands, run_id
         self._started_us, self._author = now_us(), who()
@@ -225,9 +243,8 @@ class _Collector:
     @contextmanager
     def _views(self) -> Iterator[duckdb.DuckDBPyConnection]:
         """DuckDB with views of all tables, of ``named`` and of ``sizes``."""
-        with duckdb.connect() as connection:
+        with self._engine.cursor() as connection:
             connection.execute("SET TimeZone = 'UTC'")
-            connection.execute("SET temp_directory = ?", [str(self._root / "_meta" / "tmp")])
             for table in FILE_TABLES:
                 rows = source(connection, table, [file.path for file in self._manifest.kept(table)])
                 connection.execute(f"CREATE TEMP VIEW {table} AS SELECT * FROM {rows}")
@@ -285,7 +302,7 @@ class _Collector:
         for table in FILE_TABLES:
             for file in self._manifest.kept(table):
                 files.setdefault((file.path.parent.name.removeprefix("run_id="), file.path.name), {})[table] = file
-        with duckdb.connect() as connection:
+        with self._engine.cursor() as connection:
             rows = source(connection, "episodes", [part["episodes"].path for part in files.values() if "episodes" in part], named=True)
             found = connection.sql(f"SELECT episode_id, run_id, filename FROM {rows}").fetchall() if files else []
         return {episode_id: (run_id, Path(name).name) for episode_id, run_id, name in found}, files

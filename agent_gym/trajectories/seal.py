@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from agent_gym.trajectories.blobs import Blobs
-from agent_gym.trajectories.digests import Digests, event_entry
+from agent_gym.trajectories.digests import Digests, event_entry, run_digest
 from agent_gym.trajectories.durable import sync
 from agent_gym.trajectories.episode import Episode, time_of
 from agent_gym.trajectories.log import DamagedLog, read_log, try_lock
@@ -76,7 +76,7 @@ def _filler(root: Path, logs: list[Path], damage: list[DamagedLog] | None) -> Ca
         named: set[str] = set()
         for log in logs:
             before = len(damage or ())
-            _Copy(writer, blobs, named, damage).log(log)
+            _Copy(writer, blobs, named, run_digest(root, log.parent.name.removeprefix("run_id=")), damage).log(log)
             if damage is not None and len(damage) > before:
                 _set_aside(log)
         for digest in named:
@@ -96,9 +96,10 @@ def _set_aside(log: Path) -> None:
 class _Copy:
     """Turns the entries of logs into rows of a part."""
 
-    def __init__(self, writer: PartWriter, blobs: Blobs, named: set[str], damage: list[DamagedLog] | None) -> None:
+    def __init__(self, writer: PartWriter, blobs: Blobs, named: set[str], run: bytes, damage: list[DamagedLog] | None) -> None:
         self._files, self._entries = writer.files, writer.entries
         self._blobs, self._named = blobs, named
+        self._run = run
         self._damage = damage
         self._episode: Episode | None = None
         self._digests = Digests()
@@ -150,7 +151,7 @@ class _Copy:
     def _finish(self) -> None:
         if self._episode is not None:
             self._add("episodes", self._episode.row(), 0)
-            self._entries.append(self._digests.entry(self._episode.id))
+            self._entries.append(self._digests.entry(self._episode.id, self._run))
             self._digests = Digests()
         self._episode = None
 
