@@ -87,6 +87,14 @@ class CodeTask(AgentEnv):
     """
 
     version: ClassVar[str] = "2"
+    volatile: ClassVar[Sequence[str]] = (
+        r"(?<=\bin )\d+(?:\.\d+)?(?= ?(?:s|ms|seconds)\b)",
+        r"(?<=\b0x)[0-9a-f]{6,16}\b",
+        r"(?<=\bstarted )\d{10,}\b",
+        r"(?<=/tmp/tmp)[.\w]{6,12}\b",
+        r"\b[A-Z][a-z]{2} [ 1-3]\d \d\d:\d\d(?= )",
+    )
+    """Durations, as of `unittest`; addresses; ids of threads; names of temporary files; the times that ``ls`` tells of new files."""
 
     def __init__(
         self,

@@ -194,6 +194,23 @@ def test_wrappers_and_keywords_are_part_of_what_is_built(store: TrajectoryStore)
     assert replay(store, row["episode_id"]).verdict == "identical"
 
 
+@pytest.mark.slow
+def test_what_programs_print_is_the_same_but_for_what_is_volatile(store: TrajectoryStore, needs_sandbox: None) -> None:  # noqa: ARG001
+    suite = "import unittest\nclass T(unittest.TestCase):\n    def test(self): print(object(), {'a', 'b', 'c'})\nunittest.main()"
+    actions = [{"name": "write_file", "arguments": {"path": "a.py", "content": suite}}]
+    actions += [{"name": "run_shell", "arguments": {"command": command}} for command in ("ls -laR", "python3 a.py", "mktemp")]
+    verdicts = []
+    for done in (actions[:2], actions):
+        env = gymnasium.make("AgentBase/CodeTask-v0", interface="text", disable_env_checker=True, families=["code/shell"])
+        with RecordTrajectory(env, str(store.path)) as recording:
+            recording.reset(seed=0)
+            for action in (*done, "finish()"):
+                recording.step(action)
+        verdicts.append(replay(store, str(recording.episode_id)).verdict)
+    assert verdicts[0] in ("identical", "volatile_only"), "the clock may stand still in between"
+    assert verdicts[1] == "volatile_only"
+
+
 def test_an_interrupted_episode_is_compared_as_far_as_it_came(store: TrajectoryStore) -> None:
     report = replay(store, recorded(store, SOLVED[:2]))
     assert (report.verdict, report.steps) == ("identical", 2)

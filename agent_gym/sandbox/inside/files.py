@@ -25,12 +25,16 @@ _BELOW = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
 
 def unpack_files(contents: list[bytes]) -> None:
     """Fills an empty workspace that nobody else is in: path, bytes, path, bytes, and so on."""
+    directories = {WORKSPACE.encode()}
     for path, data in zip(contents[::2], contents[1::2]):
         target = os.path.join(WORKSPACE.encode(), path)
         os.makedirs(os.path.dirname(target), exist_ok=True)
+        directories.update(os.path.join(WORKSPACE.encode(), parent) for parent in _parents(path))
         with open(target, "xb") as file:
             file.write(data)
         os.utime(target, (_WRITTEN_AT, _WRITTEN_AT))
+    for directory in directories:
+        os.utime(directory, (_WRITTEN_AT, _WRITTEN_AT))
 
 
 def put(path: bytes, data: bytes | None) -> None:
