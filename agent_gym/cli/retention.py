@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import asdict
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,6 +12,7 @@ import typer
 from rich.markup import escape
 
 from agent_gym.cli.output import JsonOption, StoreOption, console, print_json, progress_console, table
+from agent_gym.core.action import ToolCall
 from agent_gym.errors import StoreError
 from agent_gym.play.screen import printable
 from agent_gym.trajectories import TrajectoryStore
@@ -21,7 +23,6 @@ if TYPE_CHECKING:
 __all__ = ["audit", "flag", "gc", "pin", "policy", "unpin"]
 
 _SHOWN = 50
-_LEFT_OUT = ("event_id", "episode_id", "run_id")
 
 EpisodesArgument = Annotated[list[str], typer.Argument(metavar="ID…", help="Ids of episodes.")]
 ReasonOption = Annotated[str | None, typer.Option(help="Why.")]
@@ -150,12 +151,20 @@ def _show(found: "Audit") -> None:
     _line("\n[bold]actions[/]")
     for action in found.actions:
         reward = f"  {action['reward']:+g}" if action["reward"] else ""
-        _line(f"  [dim]{action['step']:4}[/]  {_told(action['action'])}  [bold]{action['status']}[/]{reward}")
-    for title, rows in (("checks", found.checks), ("changes", found.changes), ("events", found.events)):
-        if rows:
+        call = action["action"]
+        shown = str(ToolCall(call["name"], call["arguments"])) if isinstance(call, dict) else call or "(an action that could not be read)"
+        _line(f"  [dim]{action['step']:4}[/]  {_told(shown)}  [bold]{action['status']}[/]{reward}")
+    checks = [f"{'passed' if check['passed'] else 'failed'}  {check['name']}  {check['detail']}" for check in found.checks]
+    changes = [f"{change['where']} {change['key']}: {_json(change['before'])} → {_json(change['after'])}" for change in found.changes]
+    events = [
+        f"{event['happened_at']:%Y-%m-%d %H:%M:%S}  {event['kind']}  {event['author'] or ''}  {event['reason'] or ''}"
+        for event in found.events
+    ]
+    for title, lines in (("checks", checks), ("changes", changes), ("events", events)):
+        if lines:
             _line(f"\n[bold]{title}[/]")
-        for row in rows:
-            _line("  " + "  ".join(_told(value) for name, value in row.items() if value is not None and name not in _LEFT_OUT))
+        for line in lines:
+            _line(f"  {_told(line)}")
     _line("\n[bold]as it was sealed?[/]")
     for group, state in found.digests.items():
         _line(f"  [dim]{group.replace('_', ' ')}[/]  {state}")
@@ -168,7 +177,11 @@ def _show(found: "Audit") -> None:
 
 
 def _told(value: Any) -> str:
-    return escape(printable(value if isinstance(value, str) else orjson.dumps(value, default=str).decode()))
+    return escape(printable(str(value) if isinstance(value, str | datetime) else _json(value)))
+
+
+def _json(value: Any) -> str:
+    return orjson.dumps(value).decode()
 
 
 def _line(markup: str) -> None:

@@ -4,7 +4,8 @@ Rules: columns are only ever added; every column may be null (not known, never a
 Hugging Face ``datasets`` reads neither; free-form values are JSON text, since Arrow widens structs with keys that were not there;
 the run is the partition (``run_id=…`` in the path) and no column of the file. Times are UTC. A text over 64 KB is null in its column
 and a file under ``blobs/`` instead, which ``blobs`` names by the BLAKE2b-256 of its content; `TrajectoryStore.steps` and the like
-put it back.
+put it back. What retention has dropped of a row (`agent_gym.trajectories.retention`) is null, too; ``blobs`` then names it still, with null
+for its bytes, and an event of the kind ``dropped_tokens``, ``dropped_blobs`` or ``dropped_steps`` says why.
 """
 
 import pyarrow as pa
@@ -174,7 +175,7 @@ EVENTS = _schema(
     ("event_id", _TEXT, "unique"),
     ("episode_id", _TEXT, "the episode; null where it concerns the run"),
     ("step", pa.int32(), "the step, where it concerns one"),
-    ("kind", _TEXT, "what happened, in a word: score_edit, replay, annotation, recovered, …"),
+    ("kind", _TEXT, "what happened, in a word: score_edit, replay, annotation, pin, unpin, flag, dropped_steps, …"),
     ("author", _TEXT, "who did it"),
     ("reason", _TEXT, "why"),
     ("payload", _TEXT, "JSON of whatever else belongs to it"),

@@ -6,6 +6,7 @@
       _meta/store.json                          what this folder is
       _meta/runs/<run_id>.json                  one a run: command, policy, seed, versions
       _meta/manifest.sqlite                     which files belong to the store, with their checksums
+      _meta/ledger.sqlite                       digests of what was sealed, in a chain
       wal/run_id=<run_id>/<writer>.jsonl        logs of writers that live, or that nobody has sealed yet
       episodes/run_id=<run_id>/part-….parquet   and steps/, tool_calls/, events/, tokens/ alike; pandas, DuckDB and others read them as
                                                 they are (not while `compact` runs, which shows them rows twice for a moment)
