@@ -24,7 +24,7 @@ from agent_gym.cli.output import (
 )
 from agent_gym.errors import ConfigurationError, unknown
 from agent_gym.evaluation import evaluate as run_evaluation
-from agent_gym.evaluation import robustness
+from agent_gym.evaluation import frozen, robustness
 from agent_gym.evaluation.protocols import PROTOCOLS
 from agent_gym.policies import load
 
@@ -36,7 +36,9 @@ def evaluate(
     env_id: Annotated[str, typer.Argument(help="An environment's id, such as AgentBase/ToolTask-v0.")],
     split: Annotated[str, typer.Option(help="The split.")] = "test",
     episodes: Annotated[int | None, typer.Option(help="How many episodes; 200, or every task of --tasks once.", min=1)] = None,
-    tasks: Annotated[str | None, typer.Option(help="Families or task ids, with commas between, or a file of them.")] = None,
+    tasks: Annotated[
+        str | None, typer.Option(help="Families or task ids, with commas between, or a file of them; or one of frozen tasks.")
+    ] = None,
     seed: SeedOption = 0,
     faults: FaultsOption = None,
     retries: RetriesOption = None,
@@ -60,6 +62,7 @@ def evaluate(
         if env_id.rpartition(":")[2] != agreed.env_id:
             raise ConfigurationError(f"the protocol {protocol!r} is for {agreed.env_id}, not for {env_id}")
         keywords = {**agreed.keywords, **keywords}
+    keywords = frozen.settings(frozen.read(tasks), env_id, keywords)
     made = gymnasium.make(env_id, interface="text", disable_env_checker=True, **{"split": split, **keywords})
     try:
         tell_skipped(made.get_wrapper_attr("tasks").skipped)

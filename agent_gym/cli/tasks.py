@@ -1,7 +1,9 @@
-"""``agent-gym tasks list | show | count | explain``."""
+"""``agent-gym tasks list | show | count | explain | from-episode``."""
 
 import os
+import sys
 from collections.abc import Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -14,6 +16,7 @@ from agent_gym.cli.output import JsonOption, SetOption, StoreOption, bar, consol
 from agent_gym.core.canonical import pretty
 from agent_gym.core.task import TaskSet
 from agent_gym.errors import StoreError
+from agent_gym.evaluation import frozen
 from agent_gym.evaluation.admission import admit
 from agent_gym.evaluation.explain import explain
 from agent_gym.play.screen import printable
@@ -112,6 +115,28 @@ def explain_episode(
             _line((f"          {place}{column}  expected {_json(row['expected'])}, found {_json(row['found'])}", ""))
     if found["note"]:
         _line((found["note"], "dim"))
+
+
+@app.command("from-episode")
+def from_episode(
+    episode: Annotated[str, typer.Argument(metavar="ID", help="The id of an episode that failed.")],
+    out: Annotated[Path | None, typer.Option(help="The file of frozen tasks to add it to; by default it is printed.")] = None,
+    store: StoreOption = Path("runs/store"),
+    as_json: JsonOption = False,
+) -> None:
+    """Make a recorded failure a regression task, which begins again exactly as it did: agent-gym eval POLICY ENV --tasks FILE."""
+    task = frozen.freeze(TrajectoryStore(store), episode)
+    added = out is not None and frozen.add(task, out)
+    if as_json:
+        print_json({"store": str(store), "out": None if out is None else str(out), "added": added, "task": asdict(task)})
+    elif out is None:
+        sys.stdout.buffer.write(orjson.dumps(asdict(task), option=orjson.OPT_APPEND_NEWLINE))
+    else:
+        _line((f"{task.env_id} {task.task_id}", "bold cyan"), ("" if added else f"  is in {out} already", "yellow"))
+        _line((f"  {task.goal}", ""))
+        for check in task.failed["checks"] or [{"name": task.failed["end_reason"], "detail": ""}]:
+            _line(("  failed  ", "red"), (f"{check['name']}  {check['detail']}", ""))
+        _line((f"agent-gym eval POLICY {task.env_id} --tasks {out}", "dim"))
 
 
 def _json(value: Any) -> str:

@@ -5,6 +5,7 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
+from itertools import cycle, islice
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from agent_gym.core.perturbation import Perturbation
 from agent_gym.core.policy import Policy
 from agent_gym.core.seeding import derive_seed
 from agent_gym.errors import ConfigurationError, InfrastructureError, SandboxUnavailable
+from agent_gym.evaluation import frozen
 from agent_gym.evaluation.metrics import summarize
 from agent_gym.evaluation.schedule import episode_seed, keywords, schedule
 from agent_gym.trajectories.store import Run, TrajectoryStore
@@ -61,7 +63,8 @@ def evaluate(
             each of those is played once.
         split: The split to draw from.
         seed: Of the draw, of the episodes and of the bootstrap.
-        tasks: Families, task ids, or a file of task ids or families, one a line.
+        tasks: Families, task ids, or a file of task ids or families, one a line, or of frozen tasks, which come with their keywords,
+            seeds and options.
         env_kwargs: Further keywords of the environment. ``families``, ``difficulty`` and ``task_ids`` narrow the draw too.
         store: Where the episodes are kept; a `Run` is joined. Without it they are forgotten once they have been measured.
         batch: Episodes played side by side.
@@ -80,7 +83,8 @@ def evaluate(
     """
     if batch < 1 or (episodes is not None and episodes < 1):
         raise ConfigurationError(f"batch and episodes must be at least 1, got {batch} and {episodes}")
-    given = keywords(split, env_kwargs)
+    regression = frozen.read(tasks)
+    given = keywords(split, frozen.settings(regression, env_id, env_kwargs))
     if tasks is None and episodes is None:
         episodes = DEFAULT_EPISODES
     with ExitStack() as stack:
@@ -94,9 +98,13 @@ def evaluate(
             return recorded
 
         first = make()
-        task_ids = list(schedule(first.task_set, split, episodes, seed, tasks, given))
-        envs = [first, *(make() for _ in range(min(batch, len(task_ids)) - 1))]
-        played = _play(policy, envs, task_ids, seed, perturbation, progress)
+        starts: list[str | frozen.FrozenTask]
+        if regression:
+            starts = list(islice(cycle(regression), episodes or len(regression)))
+        else:
+            starts = list(schedule(first.task_set, split, episodes, seed, tasks, given))
+        envs = [first, *(make() for _ in range(min(batch, len(starts)) - 1))]
+        played = _play(policy, envs, starts, seed, perturbation, progress)
         for env in envs:
             env.close()
         kept = TrajectoryStore(run.path)
@@ -107,7 +115,7 @@ def evaluate(
     return {
         "policy": policy.name,
         "env_id": env_id.rpartition(":")[2],
-        "split": ",".join(splits) or split,
+        "split": regression[0].split if regression else ",".join(splits) or split,
         **summary,
         "seed": seed,
         "versions": versions(),
@@ -128,13 +136,13 @@ def open_run(store: str | Path | TrajectoryStore | Run | None, stack: ExitStack,
 def _play(
     policy: Policy,
     envs: Sequence[RecordTrajectory],
-    task_ids: Sequence[str],
+    starts: Sequence[str | frozen.FrozenTask],
     seed: int,
     perturbation: Perturbation | None,
     progress: Callable[[int, int], None] | None,
 ) -> set[str]:
     """Plays every task, an environment each in turn; gives the ids under which the episodes are kept."""
-    waiting = deque(enumerate(task_ids))
+    waiting = deque(enumerate(starts))
     free = deque(envs)
     live: list[_Episode] = []
     played: set[str] = set()
@@ -143,18 +151,21 @@ def _play(
         played.add(str(env.episode_id))
         free.append(env)
         if progress is not None:
-            progress(len(played), len(task_ids))
+            progress(len(played), len(starts))
 
     while waiting or live:
         fresh = []
         while waiting and free:
-            number, task_id = waiting.popleft()
+            number, start = waiting.popleft()
             env = free.popleft()
-            options: dict[str, Any] = {"task_id": task_id}
+            options: dict[str, Any] = {}
             if perturbation is not None:
                 options["perturbation"] = replace(perturbation, seed=derive_seed(perturbation.seed, number)).to_dict()
             try:
-                observation, _ = env.reset(seed=episode_seed(seed, number), options=options)
+                if isinstance(start, str):
+                    observation, _ = env.reset(seed=episode_seed(seed, number), options={"task_id": start, **options})
+                else:
+                    observation, _ = start.begin(env, **options)
             except SandboxUnavailable:
                 raise  # no episode can start on this machine: that is no figure about a policy
             except InfrastructureError:
