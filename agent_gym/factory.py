@@ -11,7 +11,7 @@ from agent_gym.agent_env import AgentEnv
 from agent_gym.errors import ConfigurationError, unknown
 from agent_gym.interface import ArrayInterface, Interface, TextInterface
 
-__all__ = ["INTERFACES", "load_object", "make"]
+__all__ = ["INTERFACES", "interface_of", "load_object", "make"]
 
 INTERFACES: dict[str, type[Interface]] = {"array": ArrayInterface, "text": TextInterface}
 """The interfaces by name."""
@@ -29,7 +29,8 @@ def make(
 
     Args:
         env: Import string of the `AgentEnv`.
-        interface: ``"array"`` (fixed-size arrays and the index of a candidate) or ``"text"`` (rich observations and tool calls).
+        interface: ``"array"`` (fixed-size arrays and the index of a candidate) or ``"text"`` (rich observations and tool calls); or the
+            import string of another `Interface`.
         rich_wrappers: Wrappers between the environment and its interface, innermost first: pairs of an import string such as
             ``"package.module:Wrapper"`` and a dict of keywords.
         render_mode: ``"ansi"`` or None.
@@ -38,8 +39,7 @@ def make(
     Raises:
         ConfigurationError: A keyword, name or wrapper that does not exist or does not fit.
     """
-    if not isinstance(interface, str) or interface not in INTERFACES:
-        raise unknown("interface", interface, INTERFACES)
+    shown_as = interface_of(interface)
     kind = load_object(env)
     try:
         rich: gymnasium.Env[Any, Any] = kind(render_mode=render_mode, **keywords)
@@ -53,9 +53,25 @@ def make(
         raise ConfigurationError(f"rich_wrappers must be a list of pairs, got {rich_wrappers!r}")
     for pair in rich_wrappers:
         rich = _wrap(rich, pair)
-    built = INTERFACES[interface](rich)
+    built = shown_as(rich)
     built.rebuild = functools.partial(make, env=env, interface=interface, rich_wrappers=rich_wrappers, render_mode=render_mode, **keywords)
     return built
+
+
+def interface_of(name: str) -> type[Interface]:
+    """The interface of that name, or of that import string.
+
+    Raises:
+        ConfigurationError: There is none.
+    """
+    if isinstance(name, str) and ":" in name:
+        found = load_object(name)
+        if isinstance(found, type) and issubclass(found, Interface):
+            return found
+        raise ConfigurationError(f"interface: {name!r} is no agent_gym Interface")
+    if not isinstance(name, str) or name not in INTERFACES:
+        raise unknown("interface", name, [*INTERFACES, "an import string (package.module:name)"])
+    return INTERFACES[name]
 
 
 def load_object(name: str) -> Any:

@@ -9,8 +9,12 @@ from typing import Annotated, Any
 
 import typer
 
+from agent_gym.baselines.candidate_ppo import CandidatePPOConfig
+from agent_gym.baselines.learners import LEARNERS
 from agent_gym.baselines.sb3 import TrainConfig
 from agent_gym.cli.output import FaultsOption, JsonOption, RetriesOption, SetOption, StoreOption, console, parse_settings, print_json
+from agent_gym.errors import ConfigurationError, unknown
+from agent_gym.factory import load_object
 from agent_gym.trajectories import TrajectoryStore
 
 __all__ = ["train"]
@@ -30,8 +34,8 @@ def train(
     **options: Any,
 ) -> None:
     """Train a policy: clone oracle demonstrations, then PPO on the outcome reward. Every episode is recorded."""
-    config = TrainConfig(env_id=env_id, env_kwargs=parse_settings(settings, faults=faults, retries=retries), **options)
-    from agent_gym.baselines.sb3 import train as run_training  # torch is loaded for this command alone
+    config = _config(options, env_id=env_id, env_kwargs=parse_settings(settings, faults=faults, retries=retries))
+    run_training = load_object(LEARNERS[config.algo][1])  # torch is loaded for this command alone
 
     folder = folder or Path("runs/train") / f"{env_id.rpartition('/')[2]}-seed{config.seed}"
     with TrajectoryStore(store).open_run(policy=config.algo, seed=config.seed, env_id=env_id) as run:
@@ -51,13 +55,30 @@ def train(
     console.print(f"model: {result.model}", soft_wrap=True)
 
 
-def _with_options_of_the_configuration() -> None:
-    """Gives the command an option for every field of the configuration, with the field's default and docstring."""
-    own = inspect.signature(train).parameters.values()
-    fields = {field.name: field for field in dataclasses.fields(TrainConfig) if field.name not in ("env_id", "env_kwargs")}
-    tree = ast.parse(inspect.getsource(TrainConfig)).body[0]
+def _config(options: dict[str, Any], **about: Any) -> TrainConfig:
+    """The algorithm's configuration.
+
+    Raises:
+        ConfigurationError: There is no such algorithm, or an option is for others only.
+    """
+    algo = options["algo"]
+    if algo not in LEARNERS:
+        raise unknown("algo", algo, LEARNERS)
+    kind = LEARNERS[algo][0]
+    known = {field.name for field in dataclasses.fields(kind)}
+    for field in dataclasses.fields(CandidatePPOConfig):
+        if field.name in options and field.name not in known and options[field.name] != field.default:
+            raise ConfigurationError(
+                f"{field.name} is an option of candidate-ppo, not of {algo}; leave it out, or pass --algo candidate-ppo"
+            )
+    return kind(**about, **{name: value for name, value in options.items() if name in known})
+
+
+def _docstrings(kind: type[TrainConfig]) -> dict[str, str]:
+    """The docstrings of a configuration's own fields."""
+    tree = ast.parse(inspect.getsource(kind)).body[0]
     assert isinstance(tree, ast.ClassDef)
-    told = {
+    return {
         node.target.id: str(following.value.value)
         for node, following in itertools.pairwise(tree.body)
         if isinstance(node, ast.AnnAssign)
@@ -65,6 +86,17 @@ def _with_options_of_the_configuration() -> None:
         and isinstance(following, ast.Expr)
         and isinstance(following.value, ast.Constant)
     }
+
+
+def _with_options_of_the_configuration() -> None:
+    """Gives the command an option for every field of the configurations, with the field's default and docstring."""
+    own = inspect.signature(train).parameters.values()
+    shared = {field.name: field for field in dataclasses.fields(TrainConfig)}  # whose defaults hold where both know a name
+    fields = {field.name: shared.get(field.name, field) for field in dataclasses.fields(CandidatePPOConfig)}
+    for given in ("env_id", "env_kwargs"):
+        del fields[given]
+    told = {name: "Of candidate-ppo: " + text for name, text in _docstrings(CandidatePPOConfig).items()} | _docstrings(TrainConfig)
+    told["algo"] += " ``candidate-ppo``: any number of candidates, by what their texts say."
     added = [
         inspect.Parameter(
             name,

@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 __all__ = ["Decision", "Policy"]
 
@@ -36,12 +36,13 @@ class Policy(ABC):
     """Acts for any number of episodes at once.
 
     Attributes:
-        interface: ``"array"`` (observations are the array interface's dicts) or ``"text"`` (rich observations).
+        interface: ``"array"`` (observations are the array interface's dicts) or ``"text"`` (rich observations); or the import string of
+            another interface.
         name: What reports call it.
         version: Counts up when it learns.
     """
 
-    interface: Literal["array", "text"] = "text"
+    interface: str = "text"
     name: str = "policy"
     version: int = 0
 

@@ -22,7 +22,7 @@ of the kind ``option``. They are on offer only while the page shows them, and on
 import itertools
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -210,6 +210,10 @@ class Memory:
                 built = built._replace(checked=self._changes)
             self._built[tool] = built
         return built.candidates, built.version
+
+    def entities(self, kind: str) -> Iterable[Entity]:
+        """The entities of a kind that were seen, the first seen first."""
+        return self._by_kind.get(kind, {}).keys()
 
     # Reading.
 

@@ -86,13 +86,15 @@ class Encoder:
     Args:
         goal: The goal's text.
         toolbox: The tools on offer.
+        most: How many candidates are kept, at most.
     """
 
-    def __init__(self, goal: str, toolbox: Toolbox) -> None:
+    def __init__(self, goal: str, toolbox: Toolbox, most: int = CANDIDATES) -> None:
         self.memory = Memory(goal, toolbox)
-        self.calls: list[ToolCall] = []
+        self.offered: list[Candidate] = []
         """The candidates of the newest observation, by index."""
         self.gaps: tuple[str, ...] = ()
+        self._most = most
         self._goal = unit(bag(shapes(tokens(goal)), _BAG, bigrams=True))
         self._read = np.zeros(_BAG, np.float32)
         self._page: tuple[str, ...] = ()
@@ -102,12 +104,26 @@ class Encoder:
         self._blocks: dict[str, _Block] = {}
         self._arguments: dict[Entity | bytes, tuple[tuple[str, ...], _Argument]] = {}
 
+    @property
+    def calls(self) -> list[ToolCall]:
+        """The calls of these."""
+        return [candidate.call for candidate in self.offered]
+
     def encode(self, data: Mapping[str, Any]) -> dict[str, NDArray[Any]]:
         """Takes in an observation's ``data`` and gives the arrays.
 
         Returns:
             ``text: float32[D]``, ``data: float32[M]``, ``candidates: float32[K·C]``, ``action_mask: int8[K]``.
         """
+        text, numbers, offered = self.read(data)
+        rows = np.zeros((CANDIDATES, CANDIDATE_SIZE), np.float32)
+        rows[: len(offered)] = offered
+        mask = np.zeros(CANDIDATES, np.int8)
+        mask[: len(offered)] = 1
+        return {"text": text, "data": numbers, "candidates": rows.reshape(-1), "action_mask": mask}
+
+    def read(self, data: Mapping[str, Any]) -> tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.float32]]:
+        """The same without padding: ``text: float32[D]``, ``data: float32[M]`` and ``float32[n, C]``, a row for each candidate."""
         last = data["last"]
         self.memory.update(last, data["view"], data.get("asks", ""))
         words = json_tokens([last["tool"], last["status"], last["result"]])[:MAX_TOKENS] if last is not None else []
@@ -121,11 +137,8 @@ class Encoder:
         self._newest_words = frozenset(self.memory.newest[:MAX_TOKENS])
         self._read_words |= self._newest_words
         counts = np.stack([newest, self._read])
-        return {
-            "text": np.concatenate([self._goal, unit(np.sign(counts) * np.log1p(np.abs(counts))).reshape(-1)]),
-            "data": self._numbers(data),
-            **self._candidates(),
-        }
+        text = np.concatenate([self._goal, unit(np.sign(counts) * np.log1p(np.abs(counts))).reshape(-1)])
+        return text, self._numbers(data), self._candidates()
 
     def _numbers(self, data: Mapping[str, Any]) -> NDArray[np.float32]:
         numbers = np.zeros(DATA_SIZE, np.float32)
@@ -139,21 +152,16 @@ class Encoder:
         by_tool /= 1.0 + by_tool
         return numbers
 
-    def _candidates(self) -> dict[str, NDArray[Any]]:
+    def _candidates(self) -> NDArray[np.float32]:
         blocks = self._current_blocks()
-        calls = [candidate.call for block in blocks for candidate in block.candidates]
-        offered = self._with_history(blocks)
-        too_many = len(calls) > CANDIDATES
+        self.offered = [candidate for block in blocks for candidate in block.candidates]
+        rows = self._with_history(blocks)
+        too_many = len(self.offered) > self._most
         self.gaps = ("candidates_cut",) if too_many or self.memory.cut else ()
         if too_many:
-            kept = _kept(calls, offered, [len(block.candidates) for block in blocks])
-            calls, offered = [calls[i] for i in kept], offered[kept]
-        rows = np.zeros((CANDIDATES, CANDIDATE_SIZE), np.float32)
-        rows[: len(calls)] = offered
-        mask = np.zeros(CANDIDATES, np.int8)
-        mask[: len(calls)] = 1
-        self.calls = calls
-        return {"candidates": rows.reshape(-1), "action_mask": mask}
+            kept = _kept(self.calls, rows, [len(block.candidates) for block in blocks], self._most)
+            self.offered, rows = [self.offered[i] for i in kept], rows[kept]
+        return rows
 
     def _with_history(self, blocks: Sequence[_Block]) -> NDArray[np.float32]:
         """All rows, with what depends on the calls made and the results read so far."""
@@ -240,7 +248,7 @@ class Encoder:
         return argument
 
 
-def _kept(calls: Sequence[ToolCall], rows: NDArray[np.float32], sizes: Sequence[int]) -> NDArray[np.intp]:
+def _kept(calls: Sequence[ToolCall], rows: NDArray[np.float32], sizes: Sequence[int], most: int) -> NDArray[np.intp]:
     """Which calls stay if there are too many: those that close, then the best of each tool, the second best of each, and so on.
 
     Better is what was not tried yet, of equals what shares more with the goal, and then what is news: what the newest result showed
@@ -250,13 +258,14 @@ def _kept(calls: Sequence[ToolCall], rows: NDArray[np.float32], sizes: Sequence[
         calls: The calls, tool by tool.
         rows: Their rows.
         sizes: How many each tool has.
+        most: How many stay.
     """
     overlap, tools = rows[:, COL_OVERLAP], np.repeat(np.arange(len(sizes)), sizes)
     ranked = np.lexsort((rows[:, _COL_READ] - rows[:, _COL_NEWEST], -overlap, rows[:, COL_TRIED], tools))
     place = np.empty(len(calls), np.intp)
     place[ranked] = np.concatenate([np.arange(size) for size in sizes])
     closing = np.array([call.name in CLOSING and "answer" not in call.arguments for call in calls])
-    return np.sort(np.lexsort((-overlap, place, ~closing))[:CANDIDATES])
+    return np.sort(np.lexsort((-overlap, place, ~closing))[:most])
 
 
 @functools.lru_cache(maxsize=4_096)

@@ -16,7 +16,7 @@ from gymnasium.envs.registration import EnvSpec
 
 from agent_gym.core.canonical import dumps
 from agent_gym.errors import ConfigurationError
-from agent_gym.factory import INTERFACES, load_object
+from agent_gym.factory import interface_of, load_object
 from agent_gym.interface import Interface
 
 __all__ = ["describe", "innermost", "rebuild"]
@@ -79,7 +79,7 @@ def rebuild(row: Mapping[str, Any], interface: str | None = None) -> gymnasium.E
     if "rich_wrappers" in kwargs:
         kwargs["rich_wrappers"] = _acting(kwargs["rich_wrappers"])
     env = _made(env_id, spec, kwargs)
-    if interface is not None and isinstance(env.unwrapped, Interface) and not isinstance(env.unwrapped, INTERFACES[interface]):
+    if interface is not None and isinstance(env.unwrapped, Interface) and not isinstance(env.unwrapped, interface_of(interface)):
         env.close()
         env, wrappers = _made(env_id, spec, {**kwargs, "interface": interface}), []
     for name, arguments in _acting(wrappers):

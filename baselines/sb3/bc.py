@@ -1,8 +1,8 @@
 """Behaviour cloning: a warm start for a learner that the outcome reward alone would teach nothing."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import gymnasium
 import numpy as np
@@ -16,7 +16,7 @@ from agent_gym.core.canonical import dumps
 from agent_gym.core.seeding import derive, derive_seed
 from agent_gym.errors import ConfigurationError
 
-__all__ = ["Demonstrations", "clone", "demonstrate"]
+__all__ = ["Demonstrations", "OracleEpisode", "clone", "demonstrate", "discounted", "oracle_episodes", "oracle_index"]
 
 
 @dataclass(frozen=True)
@@ -36,6 +36,22 @@ class Demonstrations:
     episodes: int
 
 
+class OracleEpisode(NamedTuple):
+    """One successful episode of the oracle.
+
+    Attributes:
+        observations: What was seen before each action.
+        actions: The indices of the oracle's calls among the candidates.
+        returns: Discounted reward from each step on.
+        task_id: The task.
+    """
+
+    observations: list[Any]
+    actions: list[int]
+    returns: list[float]
+    task_id: str
+
+
 def demonstrate(
     env: gymnasium.Env[Any, Any], episodes: int, *, seed: int, gamma: float, progress: Callable[[], None] = lambda: None
 ) -> Demonstrations:
@@ -52,18 +68,43 @@ def demonstrate(
     Raises:
         ConfigurationError: The oracle fails, and says for which task; or no episode is left.
     """
-    observations: list[dict[str, NDArray[Any]]] = []
-    actions: list[int] = []
-    returns: list[float] = []
-    kept = 0
-    for number in range(episodes):
-        observation, _ = env.reset(seed=derive_seed("demonstrate", seed) if number == 0 else None)
+    kept = list(oracle_episodes(env, [None] * episodes, seed=seed, gamma=gamma, progress=progress))
+    if not kept:
+        raise ConfigurationError(f"the oracle solved none of {episodes} episodes with the calls on offer, so there is nothing to clone")
+    observations = [observation for episode in kept for observation in episode.observations]
+    parts = {name: np.stack([observation[name] for observation in observations]) for name in observations[0]}
+    actions = [action for episode in kept for action in episode.actions]
+    returns = [ahead for episode in kept for ahead in episode.returns]
+    return Demonstrations(parts, np.array(actions, np.int64), np.array(returns, np.float32), len(kept))
+
+
+def oracle_episodes(
+    env: gymnasium.Env[Any, Any],
+    task_ids: Sequence[str | None],
+    *,
+    seed: int,
+    gamma: float,
+    progress: Callable[[], None] = lambda: None,
+) -> Iterator[OracleEpisode]:
+    """Plays oracle episodes through an interface with candidates; see `demonstrate`.
+
+    Args:
+        env: The environment.
+        task_ids: The task of each episode; None where the environment is to draw it.
+        seed: Root of the draw.
+        gamma: Discount of the returns.
+        progress: Called after each episode.
+    """
+    for number, task_id in enumerate(task_ids):
+        observation, _ = env.reset(
+            seed=derive_seed("demonstrate", seed) if number == 0 else None, options=None if task_id is None else {"task_id": task_id}
+        )
         rich = [env.unwrapped.observation.to_dict()]  # type: ignore[attr-defined]
-        rewards: list[float] = []
+        observations, actions, rewards = [], [], []
         done = False
         info: dict[str, Any] = {}
         while not done:
-            action = _index(env.unwrapped, rich)
+            action = oracle_index(env.unwrapped, rich)
             if action is None:
                 break
             observations.append(observation)
@@ -73,17 +114,10 @@ def demonstrate(
             rich.append(env.unwrapped.observation.to_dict())  # type: ignore[attr-defined]
             done = terminated or truncated
         if info.get("success"):
-            returns += _discounted(rewards, gamma)
-            kept += 1
-        elif not done or env.unwrapped.faulty:  # type: ignore[attr-defined]
-            del observations[len(returns) :], actions[len(returns) :]
-        else:
+            yield OracleEpisode(observations, actions, discounted(rewards, gamma), info["task_id"])
+        elif done and not env.unwrapped.faulty:  # type: ignore[attr-defined]
             raise ConfigurationError(f"task {info['task_id']!r}: its oracle ends with {info['ending']!r}, so it shows nothing to clone")
         progress()
-    if not kept:
-        raise ConfigurationError(f"the oracle solved none of {episodes} episodes with the calls on offer, so there is nothing to clone")
-    parts = {name: np.stack([observation[name] for observation in observations]) for name in observations[0]}
-    return Demonstrations(parts, np.array(actions, np.int64), np.array(returns, np.float32), kept)
 
 
 def clone(
@@ -136,7 +170,7 @@ def clone(
     return {"loss": loss_sum / len(actions), "accuracy": hits / len(actions)}
 
 
-def _index(interface: Any, rich: list[dict[str, Any]]) -> int | None:
+def oracle_index(interface: Any, rich: list[dict[str, Any]]) -> int | None:
     """Where the oracle's next call stands among the candidates; None if it is not on offer."""
     wanted: ToolCall = interface.careful_oracle(rich) if interface.faulty else interface.oracle(rich)
     key = dumps(wanted.to_dict())
@@ -144,7 +178,8 @@ def _index(interface: Any, rich: list[dict[str, Any]]) -> int | None:
     return next((index for index, call in calls if call.name == wanted.name and dumps(call.to_dict()) == key), None)
 
 
-def _discounted(rewards: list[float], gamma: float) -> list[float]:
+def discounted(rewards: Sequence[float], gamma: float) -> list[float]:
+    """The discounted reward from each step on."""
     returns, ahead = [], 0.0
     for reward in reversed(rewards):
         ahead = reward + gamma * ahead

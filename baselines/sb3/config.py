@@ -2,10 +2,10 @@
 
 import dataclasses
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from agent_gym.errors import ConfigurationError, unknown
 from agent_gym.runner.backends import BACKENDS
@@ -35,6 +35,9 @@ _RANGES = {
 @dataclass(frozen=True, kw_only=True)
 class TrainConfig:
     """One training run."""
+
+    algorithms: ClassVar[Collection[str]] = ALGORITHMS.keys()
+    ranges: ClassVar[Mapping[str, tuple[float, float]]] = _RANGES
 
     env_id: str = "AgentBase/ToolTask-v0"
     """Gymnasium id of the environment, with or without ``agent_gym:``."""
@@ -100,11 +103,11 @@ class TrainConfig:
     """Steps between checkpoints, from 1."""
 
     def __post_init__(self) -> None:
-        if self.algo not in ALGORITHMS:
-            raise unknown("algo", self.algo, ALGORITHMS)
+        if self.algo not in self.algorithms:
+            raise unknown("algo", self.algo, self.algorithms)
         if self.backend not in BACKENDS:
             raise unknown("backend", self.backend, BACKENDS)
-        for name, (low, high) in _RANGES.items():
+        for name, (low, high) in self.ranges.items():
             if not low <= getattr(self, name) <= high:
                 raise ConfigurationError(f"{name} must be within [{low:g}, {high:g}], got {getattr(self, name)}")
         if self.time_limit_s is not None and self.time_limit_s <= 0:

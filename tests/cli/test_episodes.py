@@ -136,7 +136,7 @@ def asked(command: str, *options: str, monkeypatch: pytest.MonkeyPatch) -> dict[
 
     monkeypatch.setattr(gymnasium, "make", stop)
     monkeypatch.setattr(play, "run_play", lambda *_, env_kwargs, **__: stop(**env_kwargs))
-    monkeypatch.setattr(train, "TrainConfig", lambda *_, env_kwargs, **__: stop(**env_kwargs))
+    monkeypatch.setattr(train, "_config", lambda *_, env_kwargs, **__: stop(**env_kwargs))
     names = {"eval": ["oracle", ENV_ID]}.get(command, [ENV_ID])
     done = run(command, *names, *options)
     assert isinstance(done.exception, _Asked), done.output

@@ -1,0 +1,297 @@
+"""Imitation: behaviour cloning of the oracle and of recorded episodes, and DAgger, on CandidatePPO's network.
+
+DAgger (Ross, Gordon, Bagnell 2011, "A Reduction of Imitation Learning and Structured Prediction to No-Regret Online Learning"): the policy
+plays, and the oracle says at each step what it would do there. So the policy learns what to do where it gets to by itself.
+"""
+
+import itertools
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import gymnasium
+import numpy as np
+import torch
+from torch.utils.tensorboard import SummaryWriter
+
+from agent_gym.baselines.candidate_ppo.config import CandidatePPOConfig
+from agent_gym.baselines.candidate_ppo.features import RaggedEncoder
+from agent_gym.baselines.candidate_ppo.network import Scorer, collate
+from agent_gym.baselines.run_folder import Bars
+from agent_gym.baselines.sb3.bc import discounted, oracle_episodes, oracle_index
+from agent_gym.core.action import ToolCall
+from agent_gym.core.canonical import dumps
+from agent_gym.core.seeding import derive, derive_seed
+from agent_gym.core.task import Selection
+from agent_gym.core.tool import ToolSpec
+from agent_gym.errors import ConfigurationError
+from agent_gym.interface.candidates import Toolbox
+from agent_gym.trajectories.store import TrajectoryStore
+
+__all__ = ["Example", "clone", "dagger", "recorded", "stratified", "warm_start"]
+
+_BLOCK = 12
+"""Tasks of a family that are looked at at once for their difficulty: to know it, a task has to be made."""
+
+
+@dataclass(frozen=True)
+class Example:
+    """What to do at one observation.
+
+    Attributes:
+        observation: The ragged interface's.
+        action: Index of the call among the candidates.
+        returns: Discounted reward from here on; None where nobody knows.
+        weight: How much it counts.
+    """
+
+    observation: Mapping[str, Any]
+    action: int
+    returns: float | None = None
+    weight: float = 1.0
+
+
+def warm_start(
+    network: Scorer, env: gymnasium.Env[Any, Any], selection: Selection, config: CandidatePPOConfig, bars: Bars, board: SummaryWriter
+) -> dict[str, Any]:
+    """Clones what is there to be cloned, and goes on with DAgger, as the configuration says.
+
+    Args:
+        network: Learns.
+        env: An environment with the ragged interface; its oracle demonstrates.
+        selection: The tasks.
+        config: What was asked for.
+        bars: Shows how far it is.
+        board: Is told the loss of each epoch.
+
+    Returns:
+        ``examples``, ``demonstrations``, ``recorded``, ``dagger``: how many steps and episodes there were; ``loss`` and ``accuracy`` of
+        the last epoch. Empty where nothing is imitated.
+
+    Raises:
+        ConfigurationError: There is nothing to clone, or the oracle fails or is not observational.
+    """
+    examples: list[Example] = []
+    told: dict[str, Any] = {}
+    if config.bc:
+        bars.begin("demonstrations", config.bc)
+        tasks = stratified(selection, config.bc, config.seed)
+        episodes = list(oracle_episodes(env, tasks, seed=config.seed, gamma=config.gamma, progress=bars.advance))
+        told["demonstrations"] = len(episodes)
+        for episode in episodes:
+            steps = zip(episode.observations, episode.actions, episode.returns, strict=True)
+            examples += [Example(observation, action, ahead) for observation, action, ahead in steps]
+    if config.demos is not None:
+        found = list(recorded(TrajectoryStore(config.demos), config.env_id, gamma=config.gamma))
+        told["recorded"] = len(found)
+        examples += itertools.chain.from_iterable(found)
+    if (config.bc or config.demos is not None) and not examples:
+        raise ConfigurationError("none of the demonstrations succeeded with the calls on offer, so there is nothing to clone")
+    epochs = itertools.count()
+
+    def learn(passes: int, learning_rate: float) -> None:
+        def say(figures: Mapping[str, float]) -> None:
+            bars.advance()
+            at = next(epochs)
+            for name, figure in figures.items():
+                board.add_scalar(f"imitation/{name}", figure, at)
+
+        bars.begin("cloning", passes)
+        rate = {"batch_size": config.bc_batch_size, "learning_rate": learning_rate, "seed": config.seed}
+        told.update(clone(network, examples, epochs=passes, progress=say, **rate))  # type: ignore[arg-type]
+
+    if examples:
+        learn(config.bc_epochs, config.bc_learning_rate)
+    rounds = min(config.dagger_rounds, config.dagger)
+    for number in range(rounds):
+        share = config.dagger // rounds + (number < config.dagger % rounds)
+        bars.begin(f"DAgger {number + 1} of {rounds}", share)
+        tasks = stratified(selection, share, derive_seed("dagger", config.seed, number))
+        examples += dagger(network, env, tasks, config, oracle_share=0.5 ** (number + 1), number=number, progress=bars.advance)
+        learn(max(1, config.bc_epochs // 2), config.bc_learning_rate / 2)
+    if rounds:
+        told["dagger"] = config.dagger
+    return {**told, "examples": len(examples)} if examples else {}
+
+
+def clone(
+    network: Scorer,
+    examples: Sequence[Example],
+    *,
+    epochs: int,
+    batch_size: int,
+    learning_rate: float,
+    seed: int,
+    progress: Callable[[Mapping[str, float]], None] = lambda _: None,
+) -> dict[str, float]:
+    """Teaches the actor the choices, and the critic the returns as far as they are known.
+
+    Args:
+        network: Learns; with an optimizer of its own, Adam, whose learning rate falls to a tenth.
+        examples: What to imitate.
+        epochs: Passes over all of it.
+        batch_size: Steps in one gradient step.
+        learning_rate: At the start.
+        seed: Of the order of steps.
+        progress: Called after each epoch with what is returned in the end.
+
+    Returns:
+        ``loss`` (weighted mean negative log-likelihood, in nats) and ``accuracy`` in the last epoch, as seen while learning.
+
+    Raises:
+        ConfigurationError: The loss is no number.
+    """
+    rng = derive("clone", seed)
+    optimizer = torch.optim.Adam(network.parameters(), lr=learning_rate)
+    schedule = torch.optim.lr_scheduler.LinearLR(optimizer, 1.0, 0.1, total_iters=epochs)
+    actions = torch.tensor([example.action for example in examples])
+    weights = torch.tensor([example.weight for example in examples])
+    known = torch.tensor([example.returns is not None for example in examples])
+    returns = torch.tensor([0.0 if example.returns is None else example.returns for example in examples])
+    told: dict[str, float] = {}
+    for _ in range(epochs):
+        loss_sum = hits = 0.0
+        for chosen in np.array_split(rng.permutation(len(examples)), max(1, round(len(examples) / batch_size))):
+            batch = collate([examples[i].observation for i in chosen])
+            scores = network(batch)
+            log_probs = scores.log_probs[batch.first + actions[chosen]]
+            missed = ((scores.values - returns[chosen]) ** 2 * known[chosen]).sum() / known[chosen].sum().clamp(min=1)
+            imitated = -(weights[chosen] * log_probs).sum() / weights[chosen].sum()
+            loss = imitated + 0.5 * missed
+            if not torch.isfinite(loss):
+                raise ConfigurationError(f"cloning has diverged: the loss is {float(loss)}; try a bc_learning_rate below {learning_rate:g}")
+            optimizer.zero_grad()
+            loss.backward()
+            torch.nn.utils.clip_grad_norm_(network.parameters(), 1.0)
+            optimizer.step()
+            loss_sum += float(imitated.detach()) * len(chosen)
+            hits += float((log_probs.detach() > -np.log(2.0)).sum())
+        schedule.step()
+        told = {"loss": loss_sum / len(examples), "accuracy": hits / len(examples)}
+        progress(told)
+    return told
+
+
+def dagger(
+    network: Scorer,
+    env: gymnasium.Env[Any, Any],
+    task_ids: Sequence[str],
+    config: CandidatePPOConfig,
+    *,
+    oracle_share: float,
+    number: int,
+    progress: Callable[[], None] = lambda: None,
+) -> list[Example]:
+    """Lets the policy play and notes what the oracle would do.
+
+    Args:
+        network: The policy; it takes the likeliest candidate.
+        env: An environment with the ragged interface.
+        task_ids: What is played.
+        config: What was asked for.
+        oracle_share: In how many of the steps the oracle acts itself.
+        number: Of the round.
+        progress: Called after each episode.
+
+    Returns:
+        Every state that was met where the oracle's call is on offer.
+
+    Raises:
+        ConfigurationError: An oracle that knows more than can be observed, which nobody can imitate.
+    """
+    rng = derive("dagger", config.seed, number)
+    found: list[Example] = []
+    for place, task_id in enumerate(task_ids):
+        seed = derive_seed("dagger", config.seed, number) if place == 0 else None
+        observation, _ = env.reset(seed=seed, options={"task_id": task_id})
+        inner: Any = env.unwrapped
+        if inner.task.oracle_kind != "observational":
+            raise ConfigurationError(
+                f"task {task_id!r}: its oracle is {inner.task.oracle_kind!r}, and DAgger asks it about states that the policy got into; "
+                "leave DAgger out (dagger 0), or name families with an observational oracle"
+            )
+        changing = {spec.name for spec in inner.tools if not spec.read_only}
+        rich = [inner.observation.to_dict()]
+        done = False
+        while not done:
+            wanted = oracle_index(inner, rich)
+            with torch.no_grad():
+                action = int(network(collate([observation])).log_probs.argmax())
+            if wanted is not None:
+                key = action != wanted or inner.candidates[wanted].name in changing
+                found.append(Example(observation, wanted, None, config.key_weight if key else 1.0))
+                if rng.random() < oracle_share:
+                    action = wanted
+            observation, _, terminated, truncated, _ = env.step(action)
+            rich.append(inner.observation.to_dict())
+            done = terminated or truncated
+        progress()
+    return found
+
+
+def stratified(selection: Selection, count: int, seed: int) -> list[str]:
+    """Tasks in equal shares over families, and within each over its difficulties; none twice before all of its family were had.
+
+    Args:
+        selection: What there is.
+        count: How many tasks.
+        seed: Of the order.
+    """
+    low, high = selection.difficulty or (0.0, 1.0)
+    families = [_in_turn(selection, family, low, high, derive("stratified", seed, family)) for family in selection.by_family]
+    shares = [count // len(families) + (place < count % len(families)) for place in range(len(families))]
+    taken = [list(itertools.islice(family, share)) for family, share in zip(families, shares, strict=True)]
+    if short := [family for family, tasks in zip(selection.by_family, taken, strict=True) if not tasks and count >= len(families)]:
+        raise ConfigurationError(f"no task of {', '.join(short)} has a difficulty within [{low:g}, {high:g}]")
+    return [task for turn in itertools.zip_longest(*taken) for task in turn if task is not None]
+
+
+def _in_turn(selection: Selection, family: str, low: float, high: float, rng: np.random.Generator) -> Iterator[str]:
+    ids = selection.by_family[family]
+    found = True
+    while found:  # again from the start once all were had: other seeds make other episodes of them
+        found = False
+        order = rng.permutation(len(ids))
+        for start in range(0, len(ids), _BLOCK):
+            strata: dict[float, list[str]] = {}
+            for at in order[start : start + _BLOCK]:
+                if low <= (difficulty := selection.get(ids[at]).difficulty) <= high:
+                    strata.setdefault(difficulty, []).append(ids[at])
+            found |= bool(strata)
+            yield from (task for turn in itertools.zip_longest(*strata.values()) for task in turn if task is not None)
+
+
+def recorded(store: TrajectoryStore, env_id: str, *, gamma: float, split: str = "train") -> Iterator[list[Example]]:
+    """The successful episodes of a store, with candidates as they would have been offered.
+
+    Left out are steps whose call is not among them: a person can write what cannot be chosen.
+
+    Args:
+        store: The store.
+        env_id: Whose episodes.
+        gamma: Discount of the returns.
+        split: Of which split; what is measured on is not learned from.
+    """
+    name = env_id.rpartition(":")[2].replace("'", "''")
+    for row in store.episodes(where=f"env_id = '{name}' AND split = '{split}' AND outcome = 'success' AND source <> 'policy'"):
+        episode = store.episode(row["episode_id"])
+        if episode["tools"] is None:
+            continue
+        functions = [tool.get("function", tool) for tool in json.loads(episode["tools"])]
+        toolbox = Toolbox([ToolSpec(name=one["name"], description=one["description"], parameters=one["parameters"]) for one in functions])
+        steps = list(store.steps(row["episode_id"]))
+        seen = [json.loads(step["obs_data"]) for step in steps]
+        ahead = discounted([step["reward"] or 0.0 for step in steps[1:]], gamma)
+        encoder = RaggedEncoder(seen[0]["goal"], toolbox)
+        found: list[Example] = []
+        for data, step, returns in zip(seen, steps[1:], ahead, strict=False):
+            observation = encoder.encode(data)
+            if step["action"] is not None:
+                call = json.loads(step["action"])
+                key = dumps(ToolCall(call["name"], call["arguments"]).to_dict())
+                index = next((i for i, candidate in enumerate(encoder.encoder.offered) if candidate.key == key), None)
+                if index is not None:
+                    found.append(Example(observation, index, returns))
+        if found:
+            yield found
