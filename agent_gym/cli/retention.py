@@ -1,6 +1,5 @@
 """``agent-gym store gc | policy`` and ``agent-gym episodes pin | unpin | flag | audit``."""
 
-from collections import Counter
 from collections.abc import Iterable
 from dataclasses import asdict
 from datetime import datetime
@@ -19,6 +18,7 @@ from agent_gym.trajectories import TrajectoryStore
 
 if TYPE_CHECKING:
     from agent_gym.trajectories.audit import Audit
+    from agent_gym.trajectories.retention import Report
 
 __all__ = ["audit", "flag", "gc", "pin", "policy", "unpin"]
 
@@ -93,22 +93,28 @@ def gc(
     if as_json:
         print_json({"store": str(store), "run_id": run, **report.to_dict()})
     else:
-        for one in report.dropped[:_SHOWN]:
-            console.print(f"{one.kind:6}  {one.episode_id}  {one.reason}", markup=False, highlight=False, soft_wrap=True)
-        if len(report.dropped) > _SHOWN:
-            console.print(f"… and {len(report.dropped) - _SHOWN} more, which --json lists", highlight=False)
-        episodes = Counter((one.kind, one.reason) for one in report.dropped)
-        weights: Counter[tuple[str, str]] = Counter()
-        for one in report.dropped:
-            weights[one.kind, one.reason] += one.bytes
-        title = "what would go" if dry_run else "what went"
-        table(title, ["what", "why", "episodes", "bytes, about"], [[*key, count, weights[key]] for key, count in episodes.items()])
-        change = f"{report.bytes_before} bytes {'would become' if dry_run else 'became'} {report.bytes_after}"
-        unnamed = f", {report.unnamed_blobs} blobs that no row named among them" if report.unnamed_blobs else ""
-        console.print(f"{change} in {printable(str(store))}{unnamed}", markup=False, highlight=False, soft_wrap=True)
+        _list(report)
     if not report.fits:
         progress_console.print(f"error: {report.trouble}", style="bold red", markup=False, highlight=False, soft_wrap=True)
         raise typer.Exit(1)
+
+
+def _list(report: "Report") -> None:
+    """What goes, one by one where it has not gone yet, and then together."""
+    if report.dry_run:
+        for one in report.dropped[:_SHOWN]:
+            _line(f"{one.kind:6}  {_told(one.episode_id)}  {_told(one.reason)}")
+        if len(report.dropped) > _SHOWN:
+            _line(f"… and {len(report.dropped) - _SHOWN} more, which --json lists")
+    groups: dict[tuple[str, str], list[int]] = {}
+    for one in report.dropped:
+        groups.setdefault((one.kind, one.reason), []).append(one.bytes)
+    if groups:
+        title = "what would go" if report.dry_run else "what went"
+        table(title, ["what", "why", "episodes", "bytes, about"], [[*key, len(sizes), sum(sizes)] for key, sizes in groups.items()])
+    if report.unnamed_blobs:
+        _line(f"{report.unnamed_blobs} blobs that no row named {'would go' if report.dry_run else 'went'} too")
+    _line(f"{report.bytes_before} bytes {'would become' if report.dry_run else 'became'} {report.bytes_after}")
 
 
 def audit(

@@ -96,7 +96,12 @@ def audit(store: TrajectoryStore, episode_id: str, against: str | None = None) -
         StoreError: There is no such episode, or the store cannot be read.
         ConfigurationError: That is no head.
     """
-    row = store.episode(episode_id)
+    try:
+        row = store.episode(episode_id)
+    except StoreError as error:
+        if any(link.entry.kind == "episode" and link.entry.id == episode_id for link in walk(store.path)):
+            raise StoreError(f"{error}, but the ledger has it: its rows are missing, or were taken out") from error
+        raise
     found = Audit(episode_id)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # what is missing or damaged is told below

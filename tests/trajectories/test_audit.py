@@ -161,6 +161,9 @@ def test_a_row_that_was_taken_out_or_put_in_is_found(store: TrajectoryStore, tab
         assert bool(audit(store, episode_id).findings) == altered
     rewrite(store, table, lambda rows: [row for row in rows if row["episode_id"] != third])
     assert any(finding.endswith(" are missing") for finding in audit(store, third).findings)
+    rewrite(store, "episodes", lambda rows: [row for row in rows if row["episode_id"] != third])
+    with pytest.raises(StoreError, match=f"no episode '{third}' .* but the ledger has it"):
+        audit(store, third)
 
 
 def test_events_cannot_be_altered_taken_out_or_put_in(store: TrajectoryStore) -> None:
