@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from agent_gym.cli.output import StoreOption, console
+from agent_gym.cli.output import StoreOption, bar, console
 from agent_gym.trajectories import TrajectoryStore
 
 __all__ = ["view"]
@@ -35,13 +35,12 @@ def view(
     else:
         episodes = kept.episodes(limit or None, where, run_id=run)
     opened = [row["episode_id"] for row in episodes] if ids and len(episodes) <= 2 else []
-    done = write_viewer(kept, episodes, out, opened=opened)
-    left_out = f", {done.pictures_left_out} pictures left out" if done.pictures_left_out else ""
-    console.print(
-        f"{done.episodes} episodes, {done.steps:,} steps, {done.pictures} pictures{left_out}, {done.bytes / 2**20:.1f} MiB",
-        highlight=False,
-        soft_wrap=True,
-    )
-    console.print(f"view: {done.path}", highlight=False, soft_wrap=True)
+    with bar("episodes") as tell:
+        done = write_viewer(kept, episodes, out, opened=opened, tell=tell)
+    left_out = f", {done.pictures_left_out} left out" if done.pictures_left_out else ""
+    held = [("episode", done.episodes), ("step", done.steps), ("picture", done.pictures)]
+    counts = ", ".join(f"{count:,} {one}{'' if count == 1 else 's'}" for one, count in held)
+    console.print(f"{counts}{left_out}; {done.bytes / 2**20:.1f} MiB", highlight=False, soft_wrap=True)
+    console.print(f"view: {out}", highlight=False, soft_wrap=True)
     if opens:
         webbrowser.open(done.path.as_uri())

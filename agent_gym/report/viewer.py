@@ -9,7 +9,7 @@ import gzip
 import hashlib
 import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -66,7 +66,12 @@ class Viewed:
 
 
 def write_viewer(
-    store: TrajectoryStore, episodes: Sequence[Mapping[str, Any]], path: Path, *, opened: Sequence[str] = (), title: str = "Episodes"
+    store: TrajectoryStore,
+    episodes: Sequence[Mapping[str, Any]],
+    path: Path,
+    *,
+    opened: Sequence[str] = (),
+    tell: Callable[[int, int], None] = lambda *_: None,
 ) -> Viewed:
     """Writes episodes as one HTML file that needs nothing else; equal rows give equal bytes.
 
@@ -75,7 +80,7 @@ def write_viewer(
         episodes: Their rows of the table ``episodes``, in the order in which they are listed.
         path: Where it goes; folders are made, a file that is there is replaced.
         opened: Ids of what is shown first: an episode, or two side by side; else the list.
-        title: Heading of the list.
+        tell: Called with how many of them have been read, and how many there are.
 
     Returns:
         What was written.
@@ -86,7 +91,8 @@ def write_viewer(
     """
     listed, packed, wanted = [], [], []
     steps = 0
-    for row in map(Blobs(store.path).put_back, map(dict, episodes)):
+    for number, row in enumerate(map(Blobs(store.path).put_back, map(dict, episodes))):
+        tell(number, len(episodes))
         rows = list(store.steps(row["episode_id"]))
         wanted += [(len(rows) - place, one["obs_image"]) for place, one in enumerate(rows) if one["obs_image"]]
         steps += sum(one["step"] > 0 for one in rows)
@@ -94,11 +100,10 @@ def write_viewer(
         packed.append(_packed(_episode(row, rows, list(store.tool_calls(row["episode_id"])), store.events(row["episode_id"]))))
     pictures, left_out = _pictures(store, wanted)
     words = {row["outcome"] for row in listed}
-    index = {"title": title, "opened": list(opened), "episodes": listed, "tones": {word: tone(word) for word in sorted(words)}}
+    index = {"opened": list(opened), "episodes": listed, "tones": {word: tone(word) for word in sorted(words)}}
     script = _SCRIPT.read_text(encoding="utf-8")
     page = render(
         "viewer.html.j2",
-        title=title,
         index=Markup(_unbreakable(index)),
         packed=packed,
         pictures=pictures,
@@ -281,10 +286,10 @@ def _durations(row: Mapping[str, Any]) -> dict[str, str]:
 
 def _told(facts: Mapping[str, Any]) -> list[list[str]]:
     """Names and values of what is known."""
+    known = {name.removeprefix("n_").replace("_", " "): value for name, value in facts.items() if value not in (None, "", [])}
     return [
-        [name.removeprefix("n_").replace("_", " "), value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)]
-        for name, value in facts.items()
-        if value not in (None, "", [])
+        [name, f"{value:.6g}" if isinstance(value, float) else value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)]
+        for name, value in known.items()
     ]
 
 

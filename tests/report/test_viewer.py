@@ -218,6 +218,22 @@ def test_every_attempt_is_shown_with_its_fault(show: Show, ids: list[str], store
     assert "after waiting" in shown.last.inner_text()
 
 
+def test_a_violation_and_the_changes_it_made_lead_to_its_step(show: Show, tmp_path: Path) -> None:
+    returned = ToolCall("return_item", {"order_id": "W0646092", "item_id": "I8014879"})
+    record(tmp_path, TOOL_TASK, "returner", [("retail/refuse/test/92", [ToolCall("get_order", {"order_id": "W0646092"}), returned])])
+    store = TrajectoryStore(tmp_path)
+    (row,) = store.episodes()
+    page = show(file=write_viewer(store, [row], tmp_path / "view.html", opened=[row["episode_id"]]).path)
+    assert "a forbidden call was made" in page.locator(".checks").inner_text()
+    change = page.locator(".change", has_text="I8014879").first
+    assert (change.locator("del").inner_text(), change.locator("ins").inner_text()) == ("kept", "returned")
+    assert page.locator(".entry", has_text="return_item").locator("[title='the state changed']").count() == 1
+    change.get_by_role("button", name="step 2").click()
+    page.locator(".place h2", has_text="Step 2").wait_for()
+    assert "I8014879" in page.locator(".call").inner_text()
+    assert page.locator(".change").count() > 1
+
+
 def test_steps_are_searched(show: Show, ids: list[str]) -> None:
     page = show(f"#view=episode&a={ids[0]}")
     page.keyboard.press("/")
