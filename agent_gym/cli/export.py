@@ -16,7 +16,7 @@ _SHOWN_REASONS = 10
 
 def export_episodes(
     form: Annotated[Literal["chat", "preferences", "hf", "minari", "atif"], typer.Argument(metavar="FORMAT", help="The form.")],
-    out: Annotated[Path, typer.Argument(help="The file (chat, preferences) or folder (hf, minari, atif) to make.")],
+    out: Annotated[Path, typer.Argument(metavar="OUT", help="The file (chat, preferences) or folder (hf, minari, atif) to make.")],
     episodes: Annotated[list[str] | None, typer.Argument(metavar="[ID…]", help="These episodes; by default all.")] = None,
     where: Annotated[str | None, typer.Option(help='A condition in SQL that narrows them down, such as "success".')] = None,
     run: Annotated[str | None, typer.Option(help="Only this run.")] = None,

@@ -19,6 +19,7 @@ from agent_gym.trajectories import TrajectoryStore
 from agent_gym.wrappers import RecordTrajectory
 
 TOOL_TASK = "AgentBase/ToolTask-v0"
+FAULTY = {"worlds": ["library"], "split": "transfer", "faults": 0.5, "retries": "agent"}
 PERTURBED = {"perturbation": {"wording": True, "interface": True, "strength": "strong", "seed": 5}}
 
 
@@ -60,7 +61,7 @@ def solved(path: Path, env_id: str, policy: str = "oracle") -> dict[str, Any]:
     ("env_id", "keywords", "options", "resets", "actions"),
     [
         (TOOL_TASK, {"worlds": ["retail"]}, None, 1, ["get_order('W4523870')", "finish()"]),
-        (TOOL_TASK, {"worlds": ["library"], "split": "transfer", "faults": 0.5, "retries": "agent"}, PERTURBED, 3, ["hand_over('missing_permission')"]),
+        (TOOL_TASK, FAULTY, PERTURBED, 3, ["hand_over('missing_permission')"]),
         ("AgentBase/WebTask-v0", {"worlds": ["retail"]}, None, 2, ["click('1')", "finish()"]),
         ("AgentBase/CodeTask-v0", {}, {"split": "train"}, 2, ["finish()"]),
     ],
