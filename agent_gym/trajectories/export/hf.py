@@ -151,4 +151,4 @@ class _Table:
 
 def _cell(value: Any) -> str:
     """A value as a cell of a Markdown table, or as a word."""
-    return "" if value is None else str(value).replace("|", "\\|").replace("\n", " ")
+    return "" if value is None else " ".join(str(value).split()).replace("|", "\\|")
