@@ -19,6 +19,8 @@ from agent_gym.trajectories.replay import Blame, blame, fork
 
 __all__ = ["blame_episode", "fork_episode"]
 
+_CHARS = 200
+"""Of what changed and why it fails, so much is shown; ``--json`` has it all."""
 _COMPARED = ("episode_id", "policy_id", "outcome", "end_reason", "n_turns", "reward_total")
 
 
@@ -42,8 +44,8 @@ def fork_episode(
     if as_json:
         print_json({"store": str(store), "from": step, "parent": rows[0], "fork": rows[1]})
         return
-    cells = [["–" if value is None else value for value in row.values()] for row in rows]
-    table(f"forked after step {step}", ["", *_COMPARED], [["recorded", *cells[0]], ["forked", *cells[1]]])
+    cells = [[name, *("–" if row[name] is None else row[name] for row in rows)] for name in _COMPARED]
+    table(f"after step {step}", ["", "recorded", "forked"], cells)
 
 
 def blame_episode(
@@ -64,7 +66,7 @@ def _tell(found: Blame) -> None:
     _line((found.episode_id, "bold cyan"))
     _line((f"{found.env_id}  {found.task_id or 'unknown task'}  {found.outcome}", "bold"))
     for one in found.steps:
-        told = "the oracle succeeds from here" if one.rescuable else f"lost: {'; '.join(one.why)}"
+        told = "the oracle succeeds from here" if one.rescuable else f"lost: {', '.join(why.partition(':')[0] for why in one.why)}"
         told = "success" if one.rescuable and not one.steps else told
         _line((f"  after step {one.step:>3}  ", "dim"), (told, "green" if one.rescuable else "red"))
     if found.mistake is None:
@@ -75,11 +77,24 @@ def _tell(found: Blame) -> None:
     )
     _line((f"the mistake is step {found.mistake}: ", "bold"), (action, "bold"), (f"  {found.status}", ""))
     for change in found.changes:
-        _line((f"  changed {change['where']} {change['key']}: {_json(change['before'])} → {_json(change['after'])}", ""))
+        before, after = (_cut(_json(value)) for value in _differing(change["before"], change["after"]))
+        _line((f"  changed {change['where']} {change['key']}: {before} → {after}", ""))
     for why in found.why:
-        _line((f"  fails since  {why}", "red"))
+        _line((f"  fails since  {_cut(why)}", "red"))
     if found.note:
         _line((f"  {found.note}", "dim"))
+
+
+def _differing(before: Any, after: Any) -> tuple[Any, Any]:
+    """Of two versions of a row only what differs."""
+    if isinstance(before, dict) and isinstance(after, dict):
+        names = [name for name in {**before, **after} if before.get(name) != after.get(name)]
+        return {name: before.get(name) for name in names}, {name: after.get(name) for name in names}
+    return before, after
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _CHARS else f"{text[:_CHARS]}…"
 
 
 def _json(value: Any) -> str:
