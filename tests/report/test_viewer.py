@@ -379,6 +379,7 @@ def test_only_the_steps_in_sight_are_drawn(show: Show, tmp_path: Path, monkeypat
         assert page.locator(".entry[aria-selected=true]").is_visible()
 
 
+@pytest.mark.slow
 def test_pictures_are_shown_and_bounded(show: Show, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, needs_chromium: None) -> None:  # noqa: ARG001
     record(
         tmp_path,

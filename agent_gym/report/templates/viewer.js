@@ -152,16 +152,22 @@
 
   // Episodes, unpacked when they are needed
 
-  const loaded = new Map();
+  const MOST_LOADED = 8;
+  const loaded = new Map(); // the newest last
 
   async function unpack(row) {
-    const bytes = Uint8Array.from(atob(byId(`episode-${row.number}`).textContent), (character) => character.charCodeAt(0));
+    const packed = atob(byId(`episode-${row.number}`).textContent);
+    const bytes = new Uint8Array(packed.length);
+    for (let at = 0; at < packed.length; at++) bytes[at] = packed.charCodeAt(at);
     const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
     return { ...JSON.parse(await new Response(stream).text()), row };
   }
   function load(id) {
-    if (!loaded.has(id)) loaded.set(id, unpack(known.get(id)));
-    return loaded.get(id);
+    const found = loaded.get(id) ?? unpack(known.get(id));
+    loaded.delete(id);
+    loaded.set(id, found);
+    if (loaded.size > MOST_LOADED) loaded.delete(loaded.keys().next().value);
+    return found;
   }
 
   const lines = (episode, step) => (step?.obs ?? []).map((line) => episode.lines[line]);
@@ -485,7 +491,7 @@
       const name = (row.task || row.id).split(/(?<=\/)/).flatMap((part) => [part, h("wbr")]);
       return h("tr", {
         tabindex: number === current ? "0" : "-1", "aria-label": `${row.task}, ${row.policy}, ${plain(row.outcome)}`,
-        focus: () => { current = number; }, click: () => open(row.id),
+        focus: () => { current = number; load(row.id); }, click: () => open(row.id),
       },
       h("td.pick", h("input", { ...pick, click: (event) => { event.stopPropagation(); pickRow(row); } })),
       h("td.task", h("b", name), h("span.gist", row.goal)),
