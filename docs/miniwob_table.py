@@ -53,7 +53,7 @@ def main(results: list[str]) -> None:
     lines = [f"| page | steps | {' | '.join(COLUMNS)} |", f"|---|---{'|---' * len(COLUMNS)}|"]
     for page in tasks.pages:
         cells = [known.get(page, {}).get(column) or "" for column in COLUMNS]
-        cells[-1] = cells[-1] or ("" if page in ORACLES else "–")
+        cells[-1] = cells[-1].strip("–") or ("" if page in ORACLES else "–")
         lines.append(f"| {page} | {tasks.get(f'miniwob/{page}/test-0').max_steps} | {' | '.join(cells)} |")
     columns = ([known.get(page, {}).get(column) or "" for page in tasks.pages] for column in COLUMNS)
     lines += [f"| {' | '.join((label, '', *sums))} |" for label, *sums in zip(SUMMARY, *map(summed_up, columns), strict=True)]
