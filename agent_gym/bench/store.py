@@ -6,6 +6,7 @@ store's own writer; new in each copy are the ids, the lengths (every 25th episod
 them) and the number of failed calls (every 100th episode has 4). The answers are compared with what is known to be there.
 """
 
+import shutil
 import statistics
 import tempfile
 import time
@@ -131,6 +132,7 @@ def _generate(source: TrajectoryStore, store: TrajectoryStore) -> list[str]:
     """Fills the store; the episodes' ids."""
     rows = {table: pq.read_table(kept(source.path, table)[0].path, partitioning=None) for table in ("episodes", "steps", "tool_calls")}
     episode_ids: list[str] = []
+    shutil.copytree(source.path / "blobs", store.path / "blobs")
     for number in range(_RUNS):
         run = store.open_run(command="bench store", policy="random")
         numbers = np.arange(number * _EPISODES, (number + 1) * _EPISODES)

@@ -27,9 +27,7 @@ RESULT_COLUMNS = ("result", "structured", "error")
 _GROUP_OF = {"episodes": "episode", "steps": "steps", "tool_calls": "tool_calls", "tokens": "tokens"}
 _DIGEST_BYTES = 16
 _NONE = bytes(_DIGEST_BYTES)
-_RESULTS = frozenset(RESULT_COLUMNS) | {f"{name}#" for name in RESULT_COLUMNS}
-_OBSERVED = ("obs_text", "obs_data")
-_OBSERVED_BLOBS = frozenset(f"{name}#" for name in _OBSERVED)
+_RESULTS = (*RESULT_COLUMNS, *(f"{name}#" for name in RESULT_COLUMNS))
 _PLACE = ("step", "call_index", "attempt")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -77,21 +75,20 @@ class Digests:
     """Takes in an episode's rows, those of each table in their order."""
 
     def __init__(self) -> None:
-        self._found = {group: blake2b(digest_size=_DIGEST_BYTES) for group in _GROUPS}
-        self._any: set[str] = set()
+        self._found: dict[str, Any] = {}
 
     def add(self, table: str, row: Mapping[str, Any]) -> None:
         """Takes in a row of the table; columns that it does not have are passed over."""
         plain = _plain(table, row)
         if table == "tool_calls":
-            results = {name: plain.pop(name) for name in _RESULTS & plain.keys()}
+            results = {name: plain.pop(name) for name in _RESULTS if name in plain}
             if results:
                 self._update("results", results | {name: plain[name] for name in _PLACE})
         self._update(_GROUP_OF[table], plain)
 
     def all(self) -> dict[str, bytes]:
         """The digests by group; zeros where no row came."""
-        return {group: found.digest() if group in self._any else _NONE for group, found in self._found.items()}
+        return {group: self._found[group].digest() if group in self._found else _NONE for group in _GROUPS}
 
     def entry(self, episode_id: str, run: bytes) -> Entry:
         """The ledger's entry for the episode; ``run`` is the `run_digest`."""
@@ -103,8 +100,11 @@ class Digests:
         return {group: entry.digests[at * _DIGEST_BYTES : (at + 1) * _DIGEST_BYTES] for at, group in enumerate((*_GROUPS, "run"))}
 
     def _update(self, group: str, plain: Mapping[str, Any]) -> None:
-        self._any.add(group)
-        self._found[group].update(orjson.dumps(plain, option=orjson.OPT_SORT_KEYS))
+        told = orjson.dumps(plain, option=orjson.OPT_SORT_KEYS)
+        if (found := self._found.get(group)) is None:
+            self._found[group] = blake2b(told, digest_size=_DIGEST_BYTES)
+        else:
+            found.update(told)
 
 
 def run_digest(root: Path, run_id: str) -> bytes:
@@ -127,9 +127,10 @@ def _plain(table: str, row: Mapping[str, Any]) -> dict[str, Any]:
             plain[name] = reader(plain[name])
     for blob in row.get("blobs") or ():
         plain[f"{blob['column']}#"] = blob["digest"]
-    if table == "steps" and not _OBSERVED_BLOBS & plain.keys():
-        for name in _OBSERVED:
-            plain.pop(name, None)
-    if "obs_image" in plain:
-        plain["obs_image#"] = plain.pop("obs_image")
+    if table == "steps":
+        if "obs_text#" not in plain and "obs_data#" not in plain:
+            plain.pop("obs_text", None)
+            plain.pop("obs_data", None)
+        if "obs_image" in plain:
+            plain["obs_image#"] = plain.pop("obs_image")
     return plain

@@ -84,7 +84,9 @@ def test_stats(store: Path) -> None:
     }
     assert found["runs"] == 1
     assert found["open_logs"] == {"files": 0, "bytes": 0}, "asking has sealed it"
-    assert found["bytes_per_step"] == pytest.approx(sum(path.stat().st_size for path in store.glob("*/*/*.parquet")) / 9)
+    assert found["bytes_per_step"] == pytest.approx(
+        sum(path.stat().st_size for kind in ("*/*/*.parquet", "blobs/??/*") for path in store.glob(kind)) / 9
+    )
     shown = run("stats", store=store).stdout
     assert f"{found['bytes_per_step']:.0f} bytes a step" in " ".join(shown.split())
     assert "open logs" in shown
