@@ -72,7 +72,10 @@ class Collector:
 
     def restart(self) -> None:
         """Begins an episode in every environment; those under way end. Only where no step is under way."""
-        self._newest, self._fragments, self._pending, self._given = {}, {}, {}, 0
+        while self._resets:
+            for row in self._pool.recv():
+                self._came(row)
+        self._newest, self._fragments, self._given = {}, {}, 0
         self._begin([i for i, state in enumerate(self._pool.states) if state != "retired"])
 
     def collect(self, network: Scorer) -> list[Step]:

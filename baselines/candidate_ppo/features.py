@@ -101,6 +101,7 @@ class RaggedEncoder:
         self._done: dict[Entity | str, dict[str, None]] = {}
         self._history: dict[str, None] = {}
         self._asks = ""
+        self._newest: Mapping[str, Any] = {}
 
     def encode(self, data: Mapping[str, Any]) -> dict[str, NDArray[Any]]:
         """Takes in an observation's ``data``; see `RaggedInterface` for what comes of it."""
@@ -124,6 +125,7 @@ class RaggedEncoder:
     def _hear(self, last: Mapping[str, Any]) -> list[str]:
         """Takes in the newest result; what it says."""
         done = f"{last['tool']}:{last['status']}"
+        self._newest = last["arguments"]
         for name, value in last["arguments"].items():
             for one in value if isinstance(value, list) else (value,):
                 self._done.setdefault(f"{name}={one}", {})[done] = None
@@ -135,6 +137,8 @@ class RaggedEncoder:
         arguments = candidate.call.arguments
         for argument, value in arguments.items():
             entity = candidate.entities.get(argument)
+            if self._newest.get(argument) == value:
+                yield f"{argument}==last"
             if entity is None:
                 if len(text := said(value)) <= _LONGEST:
                     yield f"{name}:{argument}={text}"

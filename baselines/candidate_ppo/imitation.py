@@ -160,7 +160,7 @@ def clone(
             imitated = -(weights[chosen] * log_probs).sum() / weights[chosen].sum()
             loss = imitated + 0.5 * missed
             if not torch.isfinite(loss):
-                raise ConfigurationError(f"cloning has diverged: the loss is {float(loss)}; try a bc_learning_rate below {learning_rate:g}")
+                raise ConfigurationError(f"cloning has diverged: the loss is {loss.item()}; try a bc_learning_rate below {learning_rate:g}")
             optimizer.zero_grad()
             loss.backward()
             torch.nn.utils.clip_grad_norm_(network.parameters(), 1.0)

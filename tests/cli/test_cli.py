@@ -138,8 +138,10 @@ def test_bench_tools_gives_its_keys(tmp_path: Path) -> None:
         (["tasks", "explain", "x"], "no episode 'x' in"),
         (["tasks", "show", TOOL, "x"], "unknown task id 'x'; ids look like"),
         (["tasks", "list", "AgentBase/CodeTask-v0", "--set", "source=gone.jsonl"], "gone.jsonl: there is no such file"),
-        (["train", TOOL, "--algo", "luck"], "unknown algo 'luck'; known: async-maskable-ppo, async-ppo, maskable-ppo, ppo"),
+        (["train", TOOL, "--algo", "luck"], "unknown algo 'luck'; known: async-maskable-ppo, async-ppo, candidate-ppo, maskable-ppo, ppo"),
         (["train", TOOL, "--gamma", "2"], "gamma must be"),
+        (["train", TOOL, "--dagger", "9"], "dagger is an option of candidate-ppo, not of maskable-ppo"),
+        (["train", TOOL, "--algo", "candidate-ppo", "--lag-max", "-1"], "lag_max must be"),
         (["episodes", "list", "--where", "colour = 3"], "colour"),
     ],
 )
