@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from agent_gym.interface import ArrayInterface
 from agent_gym.interface.answers import said
 from agent_gym.interface.candidates import Candidate, Entity, Toolbox
-from agent_gym.interface.features import CANDIDATE_SIZE, DATA_SIZE, TEXT_SIZE, Encoder
+from agent_gym.interface.features import CANDIDATE_SIZE, COL_OVERLAP, COL_TRIED, DATA_SIZE, TEXT_SIZE, Encoder
 from agent_gym.interface.hashing import shapes, tokens, value_tokens
 
 __all__ = ["BAGS", "BUCKETS", "INTERFACE", "MOST", "SCHEMA", "STATE_SIZE", "RaggedEncoder", "RaggedInterface"]
@@ -97,11 +97,12 @@ class RaggedEncoder:
         self._places: dict[str, list[int]] = {}
         for place, word in enumerate(words):
             self._places.setdefault(word, []).append(place)
-        self._facts = _Facts(frozenset(words), toolbox)
+        self._facts = _Facts(words, toolbox)
         self._done: dict[Entity | str, dict[str, None]] = {}
         self._history: dict[str, None] = {}
         self._asks = ""
         self._newest: Mapping[str, Any] = {}
+        self._stands: dict[Entity, list[int]] = {}
 
     def encode(self, data: Mapping[str, Any]) -> dict[str, NDArray[Any]]:
         """Takes in an observation's ``data``; see `RaggedInterface` for what comes of it."""
@@ -114,7 +115,13 @@ class RaggedEncoder:
         self._history |= dict.fromkeys(newest[:_NEWEST])
         bags = [self._goal, _hashed(newest[:_NEWEST]), _hashed(list(self._history)[-_HISTORY:])]
         told: dict[tuple[str, Entity], list[str]] = {}
-        bags += [_hashed(self._of_candidate(candidate, told)) for candidate in self.encoder.offered]
+        self._stands.clear()
+        orders = self._orders()
+        leads = _leads([candidate.call.name for candidate in self.encoder.offered], rows)
+        bags += [
+            _hashed([*self._of_candidate(candidate, told, orders), *leads.get(place, ())])
+            for place, candidate in enumerate(self.encoder.offered)
+        ]
         return {
             "state": np.concatenate([text, numbers]),
             "rows": rows,
@@ -131,7 +138,9 @@ class RaggedEncoder:
                 self._done.setdefault(f"{name}={one}", {})[done] = None
         return [f"called:{done}", *self._facts.hear(last["tool"], last["result"])]
 
-    def _of_candidate(self, candidate: Candidate, told: dict[tuple[str, Entity], list[str]]) -> Iterator[str]:
+    def _of_candidate(
+        self, candidate: Candidate, told: dict[tuple[str, Entity], list[str]], orders: Mapping[str, Mapping[str, list[int]]]
+    ) -> Iterator[str]:
         name, memory = candidate.call.name, self.encoder.memory
         yield f"tool:{name}"
         arguments = candidate.call.arguments
@@ -145,6 +154,7 @@ class RaggedEncoder:
                     yield from self._done.get(f"{argument}={value}", ())
                     words = tokens(text)
                     yield from (f"{argument}@{where}" for where in self._facts.told_in(words))
+                    yield from (f"{argument}{where}" for where in self._facts.around(words))
                 for other in candidate.entities.values():
                     if argument in (record := self._facts.records.get(other, {})):
                         yield f"{argument}=={record[argument] == value}"
@@ -153,43 +163,58 @@ class RaggedEncoder:
                 told[argument, entity] = [
                     *(f"{argument}<{call}" for call in self._done.get(f"{argument}={entity[1]}", ())),
                     *(f"{argument}.{token}" for token in self._facts.of(entity, self._asks)),
+                    *(f"{argument}{where}" for where in self._facts.around(tokens(str(entity[1])))),
                     *(f"w:{word}" for word in _grams(shapes((memory.names.get(entity) or memory.words[entity])[:_WORDS]))),
                 ]
             yield from told[argument, entity]
         if len(arguments) > 1:
-            yield from self._gaps(candidate)
+            yield from self._gaps(candidate, orders[name])
 
-    def _gaps(self, candidate: Candidate) -> Iterator[str]:
-        """How far apart the arguments of a call stand in the goal, in words."""
-        stand = [
-            (name, self._where(candidate.entities.get(name), value))
-            for name, value in candidate.call.arguments.items()
-            if value is not None
-        ]
-        for (one, here), (other, there) in itertools.combinations([pair for pair in stand if pair[1]], 2):
+    def _gaps(self, candidate: Candidate, orders: Mapping[str, list[int]]) -> Iterator[str]:
+        """How far apart the arguments of a call stand in the goal, in words, and whether they come in the same order as others there."""
+        arguments = candidate.call.arguments
+        stand = {name: places for name in arguments if (places := self._where(candidate.entities.get(name), arguments[name]))}
+        for (one, here), (other, there) in itertools.combinations(stand.items(), 2):
             gap = min((q - p for p in here for q in there), key=lambda d: (abs(d), d))
             yield f"gap:{one}:{other}:{max(-_GAP, min(_GAP, gap))}"
+            ranks = [orders[name].index(min(places)) for name, places in ((one, here), (other, there))]
+            yield f"order:{one}:{other}:{ranks[0] == ranks[1]}:{min(len(orders[one]), len(orders[other]), 3)}"
+
+    def _orders(self) -> dict[str, dict[str, list[int]]]:
+        """Of each tool, by argument, where the goal first names each of its values, in order."""
+        found: dict[str, dict[str, set[int]]] = {}
+        for candidate in self.encoder.offered:
+            if len(candidate.call.arguments) > 1:
+                own = found.setdefault(candidate.call.name, {})
+                for name, value in candidate.call.arguments.items():
+                    if places := self._where(candidate.entities.get(name), value):
+                        own.setdefault(name, set()).add(min(places))
+        return {tool: {name: sorted(places) for name, places in own.items()} for tool, own in found.items()}
 
     def _where(self, entity: Entity | None, value: Any) -> list[int]:
         """Where a goal names a value, or its record by what tells it from others of its kind."""
-        memory = self.encoder.memory
-        words = frozenset(value_tokens(value)) if entity is None else frozenset(memory.words[entity]) & memory.goal_words
-        if entity is not None:
-            alike = [frozenset(memory.words[other]) for other in memory.entities(entity[0]) if other != entity]
-            words = frozenset(word for word in words if not all(word in other for other in alike)) or words
-        return [place for word in words for place in self._places.get(word, ())]
+        key = entity if entity is not None else ("", said(value))
+        if key not in self._stands:
+            memory = self.encoder.memory
+            words = frozenset(value_tokens(value)) if entity is None else frozenset(memory.words[entity]) & memory.goal_words
+            if entity is not None:
+                alike = [frozenset(memory.words[other]) for other in memory.entities(entity[0]) if other != entity]
+                words = frozenset(word for word in words if not all(word in other for other in alike)) or words
+            self._stands[key] = sorted(place for word in words for place in self._places.get(word, ()))
+        return self._stands[key]
 
 
 class _Facts:
     """What results have said, record by record.
 
     Args:
-        goal: The goal's words.
+        goal: The goal's words, in order.
         toolbox: Says which fields name entities.
     """
 
-    def __init__(self, goal: frozenset[str], toolbox: Toolbox) -> None:
-        self._goal, self._kinds = goal, toolbox.kinds
+    def __init__(self, goal: tuple[str, ...], toolbox: Toolbox) -> None:
+        self._text, self._goal, self._kinds = goal, frozenset(goal), toolbox.kinds
+        self._around: dict[tuple[str, ...], list[str]] = {}
         self.records: dict[Entity, dict[str, Any]] = {}
         self._nameless = 0
         self._called: dict[Any, dict[str, None]] = {}
@@ -207,15 +232,31 @@ class _Facts:
         found = [f"r:{word}" for word in _grams(shapes(tokens(result)[:_WORDS]))] if isinstance(result, str) else []
         heard: list[tuple[Entity, dict[str, Any]]] = []
         self._walk(result, heard)
+        counts: dict[str, int] = {}
         for entity, fields in heard:
-            found += self._tokens(entity, fields)
+            found += (own := self._tokens(entity, fields))
+            for one in (f"records:{entity[0]}", *(token for token in own if token.endswith(("@goal", "@phrase")))):
+                counts[one] = counts.get(one, 0) + 1
             for name, value in fields.items():
                 if _orders(value):
                     before = self._earlier.get((tool, name))
                     if before is not None and type(before) is type(value):
                         found.append(f"{name}:{'up' if value > before else 'down' if value < before else 'same'}")
                     self._earlier[tool, name] = value
-        return list(dict.fromkeys(found))
+        return list(dict.fromkeys([*found, *(f"{one}#{min(count, 4)}" for one, count in counts.items())]))
+
+    def around(self, words: tuple[str, ...]) -> list[str]:
+        """Whether the goal has these words one after another, and what stands before and after them there."""
+        if not words or words[0] not in self._goal:
+            return []
+        if words not in self._around:
+            found: list[str] = []
+            text, size = ("", "", *self._text, ""), len(words)
+            for at in range(2, len(text) - size):
+                if text[at : at + size] == words:
+                    found += ["@phrase", f"<-{text[at - 1]}", f"<-{text[at - 2]} {text[at - 1]}", f"->{text[at + size]}"]
+            self._around[words] = list(dict.fromkeys(found))
+        return self._around[words]
 
     def told_in(self, words: Iterable[str]) -> list[str]:
         """Where all of these words stand: in the goal, in the newest result, in any."""
@@ -244,7 +285,7 @@ class _Facts:
                 self._walk(part, heard)
         if not isinstance(value, dict):
             return
-        fields = {name: part if not isinstance(part, list) else said(part) for name, part in value.items() if not isinstance(part, dict)}
+        fields = {name: part for name, part in value.items() if not isinstance(part, dict)}
         named = next(((name, part) for name, part in fields.items() if name in self._kinds and isinstance(part, str | int)), None)
         if named is None:
             self._nameless += 1
@@ -262,6 +303,10 @@ class _Facts:
         found = []
         alike = [record for other, record in self.records.items() if other[0] == entity[0]] if entity[0] else []
         for name, value in fields.items():
+            if isinstance(value, list):
+                found.append(f"{name}[{min(len(value), 4)}]")
+                if any(isinstance(part, str) and "@phrase" in self.around(tokens(part)) for part in value):
+                    found.append(f"{name}@phrase")
             text = said(value)
             words = tokens(text)
             if len(text) <= _LONGEST and name not in self._kinds:
@@ -270,6 +315,7 @@ class _Facts:
                 found += [f"{name}~{word}" for word in _grams(shapes(words[:_WORDS]))]
             if words and self._goal.issuperset(words):
                 found.append(f"{name}@goal")
+                found += [f"{name}{where}" for where in self.around(words)]
             found += [f"{name}=={other}" for other in itertools.islice(self._called.get(_key(value), ()), 4) if other != name]
             if _orders(value):
                 ranked = [record[name] for record in alike if type(record.get(name)) is type(value)]
@@ -279,6 +325,19 @@ class _Facts:
                     if value == min(ranked):
                         found.append(f"{name}:least")
         return found
+
+
+def _leads(names: list[str], rows: NDArray[np.float32]) -> dict[int, list[str]]:
+    """Of each tool, the first candidate that was not tried, and the first of those that share most with the goal."""
+    found: dict[int, list[str]] = {}
+    untried: dict[str, list[int]] = {}
+    for place in np.flatnonzero(rows[:, COL_TRIED] == 0):
+        untried.setdefault(names[place], []).append(int(place))
+    for name, places in untried.items():
+        found.setdefault(places[0], []).append(f"next:{name}")
+        best = places[int(rows[places, COL_OVERLAP].argmax())]
+        found.setdefault(best, []).append(f"best:{name}")
+    return found
 
 
 def _key(value: Any) -> Any:

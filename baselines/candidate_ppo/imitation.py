@@ -143,13 +143,14 @@ def clone(
         ConfigurationError: The loss is no number.
     """
     rng = derive("clone", seed)
-    optimizer = torch.optim.Adam(network.parameters(), lr=learning_rate)
+    optimizer = torch.optim.Adam(network.parameters(), lr=learning_rate, fused=True)
     schedule = torch.optim.lr_scheduler.LinearLR(optimizer, 1.0, 0.1, total_iters=epochs)
     actions = torch.tensor([example.action for example in examples])
     weights = torch.tensor([example.weight for example in examples])
     known = torch.tensor([example.returns is not None for example in examples])
     returns = torch.tensor([0.0 if example.returns is None else example.returns for example in examples])
     told: dict[str, float] = {}
+    network.train()
     for _ in range(epochs):
         loss_sum = hits = 0.0
         for chosen in np.array_split(rng.permutation(len(examples)), max(1, round(len(examples) / batch_size))):
@@ -170,6 +171,7 @@ def clone(
         schedule.step()
         told = {"loss": loss_sum / len(examples), "accuracy": hits / len(examples)}
         progress(told)
+    network.eval()
     return told
 
 

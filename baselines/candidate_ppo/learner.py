@@ -130,7 +130,7 @@ class Learner:
         torch.manual_seed(derive_seed("network", config.seed))
         self.network = Scorer(config.width, config.embedding)
         self.prior: Scorer | None = None
-        self.optimizer = torch.optim.Adam(self.network.parameters(), lr=config.learning_rate)
+        self.optimizer = torch.optim.Adam(self.network.parameters(), lr=config.learning_rate, fused=True)
         self.steps = 0
         self.told: dict[str, float] = {}
         self._rng = derive("minibatches", config.seed)

@@ -74,23 +74,28 @@ class Scorer(nn.Module):
         embedding: Length of a token's vector.
     """
 
+    # Drops parts of the bags while it is cloned (`train`), lest it learn single demonstrations by heart; never while it acts or in PPO.
+    DROPOUT = 0.2
+
     def __init__(self, width: int = 128, embedding: int = 64) -> None:
         super().__init__()
         self.tokens = nn.EmbeddingBag(BUCKETS, embedding, mode="sum")
-        nn.init.normal_(self.tokens.weight, std=0.3)
+        nn.init.normal_(self.tokens.weight, std=0.02)
+        self.dropout = nn.Dropout(self.DROPOUT)
         seen = STATE_SIZE + BAGS * embedding
         self.context = nn.Linear(seen, width)
         self.row = nn.Linear(CANDIDATE_SIZE + (1 + BAGS) * embedding, width)
         self.joined = nn.Sequential(nn.ReLU(), nn.Linear(width, width), nn.ReLU())
         self.score = nn.Linear(width, 1)
         self.critic = nn.Sequential(nn.Linear(seen + 2 * width, width), nn.ReLU(), nn.Linear(width, 1))
+        self.eval()
 
     def forward(self, batch: Batch) -> Scores:
         """Scores every candidate and values every observation."""
         size = len(batch.state)
         ends = torch.cat([batch.offsets[1:], batch.offsets.new_tensor([len(batch.ids)])])
         counts = (ends - batch.offsets).clamp(min=1).unsqueeze(1)
-        bags = self.tokens(batch.ids, batch.offsets) / counts.sqrt()
+        bags = self.dropout(self.tokens(batch.ids, batch.offsets) / counts.sqrt())
         seen, offered = bags[: BAGS * size].view(size, BAGS, -1), bags[BAGS * size :]
         state = torch.cat([batch.state, seen.flatten(1)], 1)
         shared = seen[batch.owner] * offered.unsqueeze(1)

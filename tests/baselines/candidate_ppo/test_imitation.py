@@ -15,7 +15,7 @@ import agent_gym  # noqa: E402, F401 - registers the ids
 from agent_gym.baselines.candidate_ppo import CandidatePPOConfig, CandidatePPOPolicy  # noqa: E402
 from agent_gym.baselines.candidate_ppo.features import INTERFACE, MOST  # noqa: E402
 from agent_gym.baselines.candidate_ppo.imitation import Example, clone, dagger, recorded, stratified  # noqa: E402
-from agent_gym.baselines.candidate_ppo.network import Scorer  # noqa: E402
+from agent_gym.baselines.candidate_ppo.network import Scorer, collate  # noqa: E402
 from agent_gym.baselines.sb3.bc import oracle_episodes  # noqa: E402
 from agent_gym.core.task import Selection  # noqa: E402
 from agent_gym.errors import ConfigurationError  # noqa: E402
@@ -111,9 +111,13 @@ def test_the_oracle_says_what_to_do_where_the_policy_got_to() -> None:
     network = Scorer(16, 8)
     visited = dagger(network, env, tasks, config, oracle_share=0.0, number=0)
     followed = dagger(network, env, tasks, config, oracle_share=1.0, number=0)
-    assert len(visited) > len(followed)  # who knows nothing takes as long as there is
-    assert {example.weight for example in visited} <= {1.0, 3.0}
-    assert sum(example.weight == 3.0 for example in visited) > len(visited) / 2
+    assert {example.weight for example in visited + followed} <= {1.0, 3.0}
+    for example in visited:
+        apart = int(network(collate([example.observation])).log_probs.argmax()) != example.action
+        assert example.weight == 3.0 or not apart
+    assert np.array_equal(visited[0].observation["rows"], followed[0].observation["rows"])
+    met = {example.observation["rows"].tobytes() for example in followed}
+    assert any(example.observation["rows"].tobytes() not in met for example in visited), "it goes its own way"
     assert all(example.returns is None for example in visited)
     oracle = shown(env, tasks)
     assert [example.action for example in followed] == [example.action for example in oracle]
