@@ -83,10 +83,11 @@ def train(
             learner.load_state_dict(folder / "checkpoint.zip", state, tensors)
             collector.load_state_dict(state["collector"])
             sampler.load_state_dict(state["sampler"])
+            summary["imitation"] = state["imitation"]
 
         def save(path: Path, card: Mapping[str, Any], resumable: bool) -> None:
             if resumable:
-                going = {"learner": learner.card(), "collector": collector.state_dict(), "sampler": sampler.state_dict()}
+                going = {"learner": learner.card(), "collector": collector.state_dict(), "sampler": sampler.state_dict(), **summary}
                 write(path, {**card, **going}, learner.state_dict())
             else:
                 write(path, card, {"network": learner.network.state_dict()})
