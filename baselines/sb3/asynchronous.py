@@ -128,7 +128,7 @@ class _Asynchronous(OnPolicyAlgorithm):
                 if not self._tell(envs, callback, buffer):
                     return False
             ready = list(came)
-        self._fill(buffer, self._take(envs))
+        self._fill(buffer, self._take())
         self._version += 1
         callback.on_rollout_end()
         return True
@@ -207,15 +207,14 @@ class _Asynchronous(OnPolicyAlgorithm):
         self._update_info_buffer([step.info for step in valid], np.array([step.done for step in valid]))
         return True
 
-    def _take(self, envs: AgentVecEnv) -> list[_Step]:
+    def _take(self) -> list[_Step]:
         """The steps of a rollout, fragment after fragment; those that came last and are too many are left for the next."""
-        self._arrived = self._arrived[self.n_steps * envs.num_envs :]
+        self._arrived = self._arrived[self.n_steps * self.n_envs :]
         later = {i: self._fragments[i].pop() for i in self._arrived}
         steps: list[_Step] = []
         for i, fragment in enumerate(self._fragments):
             if fragment and not fragment[-1].last:
-                ahead = later[i].observation if i in later else _nth(envs.newest([i]), 0)
-                fragment[-1] = fragment[-1]._replace(last=True, ahead=ahead)
+                fragment[-1] = fragment[-1]._replace(last=True, ahead=later.get(i, self._pending[i]).observation)
             steps += [step._replace(first=step.first or at == 0) for at, step in enumerate(fragment)]
             self._fragments[i] = [later[i]] if i in later else []
         return steps

@@ -57,6 +57,20 @@ class CandidatePolicy(MaskableActorCriticPolicy):
         fixed: dict[str, Any] = {"net_arch": [], "ortho_init": False, "features_extractor_class": _PassThrough}
         super().__init__(observation_space, action_space, lr_schedule, **{**keywords, **fixed})
 
+    def forward(  # type: ignore[override]
+        self, obs: dict[str, Tensor], deterministic: bool = False, action_masks: Any = None
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """Actions ``int64[B]``, values ``float32[B, 1]`` and log-probabilities ``float32[B]``.
+
+        That is what the base class gives, which makes and checks three distributions for it: half the time that acting takes.
+        """
+        logits, latent = self.mlp_extractor(self.extract_features(obs))
+        if action_masks is not None:
+            logits = logits.masked_fill(~torch.as_tensor(action_masks, dtype=torch.bool, device=logits.device), _MASKED)
+        log_probs = logits.log_softmax(1)
+        actions = log_probs.argmax(1) if deterministic else log_probs.exp().multinomial(1).squeeze(1)
+        return actions, self.value_net(latent), log_probs.gather(1, actions[:, None]).squeeze(1)
+
     def _build_mlp_extractor(self) -> None:
         self.mlp_extractor = _Scorer(self.width)  # type: ignore[assignment]
 
