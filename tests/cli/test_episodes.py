@@ -248,7 +248,7 @@ def test_show_tells_an_episode(store: Path) -> None:
 def test_show_tells_a_step_whole(store: Path) -> None:
     first = TrajectoryStore(store).episodes()[0]["episode_id"]
     shown = printed("episodes", "show", first, "--step", "1", store=store)
-    assert '\naction {"arguments":{"amount":2},"name":"add"}\n' in shown
+    assert '\naction {"name":"add","arguments":{"amount":2}}\n' in shown
     assert "\nobservation\n  Goal: Count to 2.\n" in shown
     assert "step 1, attempt 1  add(amount=2)" in shown
     assert "rng_digest " in shown
