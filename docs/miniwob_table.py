@@ -22,9 +22,12 @@ FILLED = re.compile(r"(\d\.\d\d)(?: of (\d+))? \(")
 
 
 def cell(part: dict[str, Any]) -> str:
-    """A success rate with its interval, and the episodes if they are not 50."""
+    """A success rate with its interval, and the valid episodes if they are not 50; empty if there is none."""
+    if part["success_ci95"] is None:
+        return ""
     low, high = part["success_ci95"]
-    of = "" if part["episodes"] == 50 else f" of {part['episodes']}"
+    valid = part["episodes"] - part["infra_errors"]
+    of = "" if valid == 50 else f" of {valid}"
     return f"{part['success_rate']:.2f}{of} ({low:.2f}–{high:.2f})"
 
 
