@@ -6,7 +6,24 @@ import gymnasium.error
 import typer
 from rich.markup import escape
 
-from agent_gym.cli import bench, check, demo, doctor, episodes, evaluate, export, fork, play, replay, retention, store, tasks, train, view
+from agent_gym.cli import (
+    bench,
+    benchmark,
+    check,
+    demo,
+    doctor,
+    episodes,
+    evaluate,
+    export,
+    fork,
+    play,
+    replay,
+    retention,
+    store,
+    tasks,
+    train,
+    view,
+)
 from agent_gym.cli.output import progress_console
 from agent_gym.errors import AgentGymError
 from agent_gym.registry import IDS
@@ -23,6 +40,7 @@ app = typer.Typer(
 )
 app.command("train")(train.train)
 app.command("eval")(evaluate.evaluate)
+app.command("benchmark")(benchmark.benchmark)
 app.command("play")(play.play)
 app.command("demo")(demo.demo)
 app.command("view")(view.view)

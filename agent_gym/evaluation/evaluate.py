@@ -16,7 +16,7 @@ from agent_gym.core.policy import Policy
 from agent_gym.core.seeding import derive_seed
 from agent_gym.errors import ConfigurationError, InfrastructureError, SandboxUnavailable
 from agent_gym.evaluation import frozen
-from agent_gym.evaluation.metrics import summarize
+from agent_gym.evaluation.metrics import by_task, summarize
 from agent_gym.evaluation.schedule import episode_seed, keywords, schedule
 from agent_gym.trajectories.store import Run, TrajectoryStore
 from agent_gym.trajectories.versions import versions
@@ -74,7 +74,7 @@ def evaluate(
     Returns:
         ``policy, env_id, split, episodes, success_rate, success_ci95, success_macro, success_macro_ci95, reward_mean, turns_mean,
         invalid_action_rate, tool_success_rate, retries_mean, faults_mean, retry_safety, infra_errors, by_task_type,
-        by_capability, seed, versions``; `summarize` says what they mean.
+        by_capability, by_task, seed, versions``; `summarize` and `by_task` say what they mean.
 
     Raises:
         ConfigurationError: An argument names something that does not exist, or does not fit.
@@ -117,6 +117,7 @@ def evaluate(
         "env_id": env_id.rpartition(":")[2],
         "split": regression[0].split if regression else ",".join(splits) or split,
         **summary,
+        "by_task": by_task(rows),
         "seed": seed,
         "versions": versions(),
     }

@@ -8,7 +8,7 @@ import numpy as np
 
 from agent_gym.core.seeding import derive
 
-__all__ = ["Interval", "bootstrap_macro", "bootstrap_paired", "wilson"]
+__all__ = ["Interval", "bootstrap_clustered", "bootstrap_macro", "bootstrap_paired", "wilson"]
 
 
 class Interval(NamedTuple):
@@ -67,6 +67,34 @@ def bootstrap_macro(counts: Sequence[tuple[int, int]], *, seed: int = 0, resampl
     successes, trials = np.array(counts, dtype=np.int64).T
     drawn = derive("bootstrap_macro", seed).binomial(trials, successes / trials, size=(resamples, len(counts)))
     low, high = np.quantile((drawn / trials).mean(axis=1), [(1 - confidence) / 2, (1 + confidence) / 2])
+    return Interval(float(low), float(high))
+
+
+def bootstrap_clustered(counts: Sequence[tuple[int, int]], *, seed: int = 0, resamples: int = 10_000, confidence: float = 0.95) -> Interval:
+    """The percentile interval of a success rate whose trials come in clusters, such as a task's episodes, that may go alike.
+
+    Each resample draws as many clusters as there are, with replacement, each with all of its trials, and divides the successes by the
+    trials. Clusters of equal counts cannot be told apart, so what is drawn is how often each pair of counts comes: the order of
+    clusters plays no part.
+
+    Source: A. C. Davison and D. V. Hinkley, "Bootstrap Methods and their Application" (1997), section 3.8. Where every trial came out
+    alike, the bootstrap sees no spread.
+
+    Args:
+        counts: One pair a cluster: successes and trials (at least 1).
+        seed: Equal seeds give equal intervals.
+        resamples: At least 2,000.
+        confidence: In (0, 1).
+
+    Raises:
+        ValueError: An argument is out of its range.
+    """
+    _check(confidence, resamples)
+    if not counts or any(trials < 1 or not 0 <= successes <= trials for successes, trials in counts):
+        raise ValueError(f"need clusters with 0 <= successes <= trials and trials >= 1, got {list(counts)}")
+    pairs, times = np.unique(np.array(counts, dtype=np.int64), axis=0, return_counts=True)
+    drawn = derive("bootstrap_clustered", seed).multinomial(len(counts), times / len(counts), size=resamples) @ pairs
+    low, high = np.quantile(drawn[:, 0] / drawn[:, 1], [(1 - confidence) / 2, (1 + confidence) / 2])
     return Interval(float(low), float(high))
 
 

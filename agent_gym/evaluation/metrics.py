@@ -11,7 +11,7 @@ from typing import Any
 from agent_gym.evaluation.intervals import bootstrap_macro, wilson
 from agent_gym.gateway.safety import RETRY_SAFETY
 
-__all__ = ["summarize"]
+__all__ = ["by_task", "summarize"]
 
 Row = Mapping[str, Any]
 
@@ -49,6 +49,15 @@ def summarize(rows: Sequence[Row], *, seed: int = 0) -> dict[str, Any]:
     head = {key: whole.pop(key) for key in ("episodes", "success_rate", "success_ci95")}
     parts = {"by_task_type": types, "by_capability": labels}
     return {**head, **macro, **whole, **{by: {name: _figures(groups[name]) for name in sorted(groups)} for by, groups in parts.items()}}
+
+
+def by_task(rows: Sequence[Row]) -> dict[str, dict[str, list[int]]]:
+    """The successes and the trials of each task, by task type: valid episodes whose success is known."""
+    tasks: dict[str, dict[str, list[Row]]] = {}
+    for row in rows:
+        tasks.setdefault(row["task_type"] or "unknown", {}).setdefault(row["task_id"] or "unknown", []).append(row)
+    counts = {name: {task_id: list(_successes(of)) for task_id, of in sorted(ids.items())} for name, ids in sorted(tasks.items())}
+    return {name: {task_id: count for task_id, count in ids.items() if count[1]} for name, ids in counts.items()}
 
 
 def _figures(rows: Sequence[Row]) -> dict[str, Any]:

@@ -5,6 +5,7 @@ drawn twice, for wide and for narrow screens, and the page shows the one that fi
 not be read. Equal input gives equal bytes.
 """
 
+import math
 import re
 import warnings
 from collections.abc import Iterator, Sequence
@@ -12,29 +13,35 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from io import BytesIO
 from itertools import pairwise
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 from xml.etree import ElementTree
 
 from markupsafe import Markup
 
 from agent_gym.errors import MissingExtra
 from agent_gym.report.figures import percent, visible, whole_percent
+from agent_gym.report.kit import stylesheet
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["Chart", "Dot", "Point", "Row", "Series", "Tone", "dot_chart", "learning_curves"]
+__all__ = ["Chart", "Dot", "Point", "Row", "Series", "Tone", "dot_chart", "learning_curves", "standalone"]
 
-Tone = Literal["blue", "orange", "green", "grey"]
+Tone = Literal["blue", "orange", "green", "purple", "grey"]
 
 _ROLES = {"ink": "#000001", "muted": "#000002", "line": "#000003", "paper": "#000004"}
-_TONES: dict[Tone, str] = {"blue": "#000011", "orange": "#000012", "green": "#000013", "grey": "#000014"}
-_MARKERS: dict[Tone, str] = {"blue": "o", "orange": "s", "green": "D", "grey": "^"}
+_TONES: dict[Tone, str] = {"blue": "#000011", "orange": "#000012", "green": "#000013", "grey": "#000014", "purple": "#000015"}
+_MARKERS: dict[Tone, str] = {"blue": "o", "orange": "s", "green": "D", "grey": "^", "purple": "v"}
 _VARIABLES = {colour: f"var(--{name})" for name, colour in [*_ROLES.items(), *_TONES.items()]}
 
 _WIDE, _NARROW = 880, 350
 _LONGEST = 32
+_LABELLED = 4
+"""Curves at most whose last rates are written beside them; of more, the figures would only hide each other."""
+_MARGIN = 10
+_LEGEND_LINE = 20
+_DASHES: dict[str, Any] = {"solid": "solid", "dashed": (0, (5, 2.5)), "dotted": (0, (1, 2))}
 _SVG = "{http://www.w3.org/2000/svg}"
 _LINK = "{http://www.w3.org/1999/xlink}href"
 
@@ -64,11 +71,15 @@ class Series:
         name: For the legend.
         points: By growing steps.
         tone: Its colour and marker.
+        dash: How its line is drawn: ``solid``, ``dashed`` or ``dotted``; by default as the tone has it.
+        marker: One of matplotlib's markers in place of the tone's; empty for none.
     """
 
     name: str
     points: Sequence[Point]
     tone: Tone = "blue"
+    dash: str | None = None
+    marker: str | None = None
 
 
 @dataclass(frozen=True)
@@ -123,10 +134,13 @@ def learning_curves(series: Sequence[Series], *, title: str) -> Chart:
     ends = "; ".join(f"{curve.name} ends at {whole_percent(curve.points[-1].success)}" for curve in curves)
 
     def draw(width: int) -> Markup:
-        with _figure(width, 380 if width == _WIDE else 330, title=f"{title}: {ends}.") as (figure, axes):
+        columns, lines = (4, 1) if width == _WIDE else (1, 2)  # of the legend; more lines of it than these make the drawing higher
+        height = (380 if width == _WIDE else 330) + _LEGEND_LINE * max(0, math.ceil(len(curves) / columns) - lines)
+        with _figure(width, height, title=f"{title}: {ends}.") as (figure, axes):
             for curve in curves:
                 _draw_curve(axes, curve)
-            _write_ends(axes, curves)
+            if len(curves) <= _LABELLED:
+                _write_ends(axes, curves)
             axes.set_ylim(-0.03, 1.04)
             axes.set_xlabel("environment steps")
             axes.set_ylabel("success rate")
@@ -134,10 +148,27 @@ def learning_curves(series: Sequence[Series], *, title: str) -> Chart:
             axes.yaxis.set_major_formatter(lambda y, _: f"{100 * y:.0f} %")
             axes.locator_params(axis="x", nbins=8 if width == _WIDE else 4)
             axes.grid(axis="y")
-            _legend(figure, axes, columns=len(curves) if width == _WIDE else 1)
+            _legend(figure, axes, columns=columns)
             return _svg(figure)
 
     return Chart(draw(_WIDE), draw(_NARROW))
+
+
+def standalone(drawing: str) -> str:
+    """A drawing of a chart as a file of its own, with the kit's colours for light and dark schemes and its paper.
+
+    Args:
+        drawing: One of a `Chart`'s.
+    """
+    drawing = str(drawing)  # no text of anybody's is put into it, so nothing is to be escaped
+    light, dark = re.findall(r":root \{.*?\}", stylesheet(), re.DOTALL)[:2]
+    style = f"<style>{light} @media (prefers-color-scheme: dark) {{ {dark} }} text {{ font-family: var(--sans); }}</style>"
+    width, height = (float(side) for side in re.findall(r'viewBox="0 0 ([\d.]+) ([\d.]+)"', drawing)[0])
+    wide, high = (f"{side + 2 * _MARGIN:g}" for side in (width, height))
+    opened = f'<svg xmlns="http://www.w3.org/2000/svg" width="{wide}" height="{high}" viewBox="0 0 {wide} {high}">'
+    paper = '<rect width="100%" height="100%" style="fill: var(--paper)"></rect>'
+    inside = drawing.replace("<svg ", f'<svg x="{_MARGIN}" y="{_MARGIN}" width="{width:g}" height="{height:g}" ', 1)
+    return f"{opened}{style}{paper}{inside}</svg>\n"
 
 
 def dot_chart(rows: Sequence[Row], *, title: str) -> Chart:
@@ -182,9 +213,17 @@ def _draw_curve(axes: "Axes", curve: Series) -> None:
         at, low, high = zip(*banded, strict=True)
         axes.fill_between(at, low, high, color=colour, alpha=0.16, linewidth=0)
     rates = [point.success for point in curve.points]
-    dash = "solid" if curve.tone == "blue" else (0, (5, 2.5))
+    dash = _DASHES[curve.dash or ("solid" if curve.tone == "blue" else "dashed")]
+    marker = _MARKERS[curve.tone] if curve.marker is None else curve.marker
     axes.plot(
-        steps, rates, color=colour, linestyle=dash, marker=_MARKERS[curve.tone], markersize=4.5, label=_label(curve.name), clip_on=False
+        steps,
+        rates,
+        color=colour,
+        linestyle=dash,
+        marker=marker,
+        markersize=4.5 if curve.marker is None else 6.5,
+        label=_label(curve.name),
+        clip_on=False,
     )
 
 

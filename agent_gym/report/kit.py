@@ -15,7 +15,7 @@ import jinja2
 
 from agent_gym.report import figures
 
-__all__ = ["render", "write"]
+__all__ = ["render", "stylesheet", "write"]
 
 _TEMPLATES = Path(__file__).parent / "templates"
 
@@ -45,6 +45,11 @@ def render(template: str, **shown: Any) -> str:
         HTML without characters that UTF-8 cannot hold or that could disguise text.
     """
     return figures.visible(_environment().get_template(template).render(**shown))
+
+
+def stylesheet() -> str:
+    """The style that all pages share; its first two rules for ``:root`` are the colours of the light and of the dark scheme."""
+    return (_TEMPLATES / "style.css").read_text(encoding="utf-8")
 
 
 def write(path: Path, page: str) -> Path:

@@ -32,6 +32,7 @@ KEYS = [
     "infra_errors",
     "by_task_type",
     "by_capability",
+    "by_task",
     "seed",
     "versions",
 ]

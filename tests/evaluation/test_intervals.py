@@ -2,7 +2,7 @@
 
 import pytest
 
-from agent_gym.evaluation import bootstrap_macro, wilson
+from agent_gym.evaluation import bootstrap_clustered, bootstrap_macro, wilson
 
 
 @pytest.mark.parametrize(
@@ -43,6 +43,29 @@ def test_bootstrap_weighs_groups_not_trials() -> None:
     # mean (0.01 + 0.9) / 2 = 0.455, its standard error √(0.01·0.99/1000 + 0.9·0.1/10) / 2 ≈ 0.0475
     assert 0.33 < low < 0.40
     assert 0.49 < high < 0.52
+
+
+def test_clustered_bootstrap_draws_whole_clusters() -> None:
+    # Two tasks, one always solved and one never, ten episodes each. A resample is both of one (1/4 each way) or one of each (1/2): the
+    # rates are 0, 0.5 and 1, so the quantiles at 2.5 % and 97.5 % are 0 and 1. Twenty independent episodes would give 0.3 to 0.7.
+    assert bootstrap_clustered([(10, 10), (0, 10)]) == (0.0, 1.0)
+    # Binomial(100, 0.5) / 100 again, however many episodes each task has.
+    assert bootstrap_clustered([(3, 3)] * 50 + [(0, 3)] * 50) == pytest.approx((0.40, 0.60), abs=0.01)
+
+
+def test_clustered_bootstrap_weighs_trials() -> None:
+    # A resample of (9, 9) and (0, 1) holds each twice or both once: the rates are 1, 0 and 9/10. A quarter of the
+    # resamples is at 0, half at 0.9, a quarter at 1: the quantiles at 30 % and 70 % are 0.9.
+    low, high = bootstrap_clustered([(9, 9), (0, 1)], confidence=0.4)
+    assert (low, high) == (0.9, 0.9)
+
+
+def test_clustered_bootstrap_ignores_order_and_follows_its_seed() -> None:
+    counts = [(1, 3), (0, 2), (2, 2), (1, 1), (3, 7)]
+    assert bootstrap_clustered(counts, seed=1) == bootstrap_clustered(counts[::-1], seed=1)
+    assert bootstrap_clustered(counts, seed=1) != bootstrap_clustered([*counts, (5, 5)], seed=1)
+    with pytest.raises(ValueError, match="need clusters"):
+        bootstrap_clustered([(2, 1)])
 
 
 def test_bootstrap_is_seeded() -> None:

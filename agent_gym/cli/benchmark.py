@@ -1,0 +1,138 @@
+"""``agent-gym benchmark``."""
+
+import dataclasses
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+from agent_gym.cli.output import JsonOption, console, print_json, progress_console, table
+from agent_gym.errors import unknown
+from agent_gym.play.screen import printable
+
+if TYPE_CHECKING:
+    from agent_gym.report.benchmark import Event
+
+__all__ = ["benchmark"]
+
+_INTERRUPTED = 130
+_HOURS = 7_200.0
+"""How far back the estimate of the time left looks, in seconds."""
+
+
+def benchmark(
+    suite: Annotated[str, typer.Option(help="small (about an hour on two cores) or full (about a day).")] = "small",
+    env: Annotated[str | None, typer.Option(help="Only these environments, with commas between; ToolTask is short for its id.")] = None,
+    policy: Annotated[str | None, typer.Option(help="Only these policies, with commas between.")] = None,
+    seeds: Annotated[int | None, typer.Option(help="How many seeds; those of the suite by default.", min=1)] = None,
+    folder: Annotated[Path | None, typer.Option(help="Where everything is kept; runs/benchmark/SUITE by default.")] = None,
+    jobs: Annotated[
+        int, typer.Option(help="Commands side by side; with 0 nothing is run, and the table is made from what is there.", min=0)
+    ] = 2,
+    docs: Annotated[Path | None, typer.Option(help="Where the table goes; into the folder by default.")] = None,
+    plan: Annotated[bool, typer.Option("--plan", help="Print the command lines, and run nothing.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="No progress on stderr.")] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Measure every policy on every environment, and make the table. What was answered already is not run again."""
+    from agent_gym.report import benchmark as runs  # environments and matplotlib are loaded for this command alone
+    from agent_gym.report.benchmark.page import write_page
+
+    if suite not in runs.SUITES:
+        raise unknown("suite", suite, runs.SUITES)
+    chosen = runs.SUITES[suite]
+    chosen = dataclasses.replace(chosen, seeds=seeds or chosen.seeds)
+    if env is not None:
+        known = {part.env_id: part for part in chosen.parts}
+        chosen = dataclasses.replace(chosen, parts=tuple(known[_id(name.strip(), list(known))] for name in env.split(",")))
+    if policy is not None:
+        chosen = dataclasses.replace(chosen, policies=tuple(name.strip() for name in policy.split(",")))
+    folder = folder or Path("runs/benchmark") / suite
+    planned = runs.plan(chosen)
+    if plan:
+        lines = [command.line(folder) for chain in planned.chains for command in chain.commands]
+        if as_json:
+            print_json({"commands": lines, "left_out": [dataclasses.asdict(left) for left in planned.left_out]})
+        else:
+            print("\n".join(lines))
+        return
+    broken_off = False
+    if jobs:
+        with _interruptible(), _progress(quiet) as say:
+            try:
+                runs.work(planned, folder, jobs=jobs, say=say)
+            except KeyboardInterrupt:
+                broken_off = True
+    result = runs.collect(planned, folder)
+    page = write_page(result, docs or folder)
+    if as_json:
+        print_json(result)
+    else:
+        _show(result, page)
+    if broken_off:
+        progress_console.print("broken off; the same command goes on from there", style="yellow")
+        sys.exit(_INTERRUPTED)
+    if result["missing"]:
+        sys.exit(1)
+
+
+def _id(name: str, known: list[str]) -> str:
+    for env_id in known:
+        if name in (env_id, env_id.rpartition("/")[2], env_id.rpartition("/")[2].partition("-v")[0]):
+            return env_id
+    raise unknown("environment", name, known)
+
+
+def _show(result: dict[str, Any], page: Path) -> None:
+    rows = [
+        [
+            row["env_id"].rpartition("/")[2],
+            row["policy"],
+            row["split"],
+            row["episodes"],
+            "–" if row["success_rate"] is None else row["success_rate"],
+            "–" if row["success_ci95"] is None else "{:.3f}–{:.3f}".format(*row["success_ci95"]),
+        ]
+        for row in result["rows"]
+    ]
+    table(f"suite {result['suite']}", ["environment", "policy", "split", "episodes", "success", "95 % interval"], rows)
+    for left in result["missing"]:
+        where = f"{left['env_id'].rpartition('/')[2]} {left['policy']} seed {left['seed']} {left['step']}"
+        progress_console.print(f"missing: {where}: {printable(left['why'])}", markup=False, highlight=False, soft_wrap=True)
+    console.print(f"table: {page}", soft_wrap=True)
+
+
+@contextmanager
+def _interruptible() -> Iterator[None]:
+    """A request to end is an interrupt, too: no command is left running then."""
+
+    def interrupt(_signal: int, _frame: object) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+@contextmanager
+def _progress(quiet: bool) -> Iterator[Callable[["Event"], None]]:
+    """One bar on stderr, or a line for each command that ends where stderr is no terminal."""
+    shown = progress_console.is_terminal and not quiet
+    columns = (BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn(), TextColumn("{task.description}"))
+    with Progress(*columns, console=progress_console, disable=not shown, speed_estimate_period=_HOURS) as progress:
+        task = progress.add_task("", total=None)
+
+        def say(event: "Event") -> None:
+            progress.update(task, completed=event.done, total=event.total, description=", ".join(event.running))
+            if event.ended and not quiet:
+                told = event.ended if shown else f"[{event.done}/{event.total}] {event.ended}"
+                progress_console.print(told, markup=False, highlight=False, soft_wrap=True)
+
+        yield say
