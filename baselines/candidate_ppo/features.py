@@ -32,13 +32,13 @@ BUCKETS = 2**14
 BAGS = 3
 """Bags of an observation, before those of its candidates: the goal, the newest result, all that was read."""
 STATE_SIZE = TEXT_SIZE + DATA_SIZE
-SCHEMA = f"1:{TEXT_SIZE}:{DATA_SIZE}:{CANDIDATE_SIZE}:{BUCKETS}"
+SCHEMA = f"2:{TEXT_SIZE}:{DATA_SIZE}:{CANDIDATE_SIZE}:{BUCKETS}"
 """Names what these features mean; a network fits those that it was trained on only."""
 INTERFACE = "agent_gym.baselines.candidate_ppo.features:RaggedInterface"
 
 _LONGEST = 40
 """Characters of a value that is told as a whole."""
-_NEWEST, _HISTORY, _WORDS, _GAP = 256, 384, 16, 8
+_NEWEST, _HISTORY, _WORDS, _GAP, _TELLING = 256, 384, 16, 8, 4
 _DATE = re.compile(r"\d{4}-\d\d-\d\d(?:[ T]\d\d:\d\d)?")
 
 
@@ -155,6 +155,7 @@ class RaggedEncoder:
                     words = tokens(text)
                     yield from (f"{argument}@{where}" for where in self._facts.told_in(words))
                     yield from (f"{argument}{where}" for where in self._facts.around(words))
+                    yield from (f"{argument}.{token}" for token in self._facts.saying(value))
                 for other in candidate.entities.values():
                     if argument in (record := self._facts.records.get(other, {})):
                         yield f"{argument}=={record[argument] == value}"
@@ -164,11 +165,23 @@ class RaggedEncoder:
                     *(f"{argument}<{call}" for call in self._done.get(f"{argument}={entity[1]}", ())),
                     *(f"{argument}.{token}" for token in self._facts.of(entity, self._asks)),
                     *(f"{argument}{where}" for where in self._facts.around(tokens(str(entity[1])))),
+                    f"{argument}:{self._standing(entity)}",
                     *(f"w:{word}" for word in _grams(shapes((memory.names.get(entity) or memory.words[entity])[:_WORDS]))),
                 ]
             yield from told[argument, entity]
         if len(arguments) > 1:
             yield from self._gaps(candidate, orders[name])
+
+    def _standing(self, entity: Entity) -> str:
+        """Whether what was read of an entity shares more with the goal than what was read of the others of its kind."""
+        memory = self.encoder.memory
+        shared = {other: len(memory.goal_words.intersection(memory.words[other])) for other in memory.entities(entity[0])}
+        most, own = max(shared.values(), default=0), shared.get(entity, 0)
+        if len(shared) < 2:
+            return "alone"
+        if own < most:
+            return "trails"
+        return "leads" if list(shared.values()).count(most) == 1 else "ties"
 
     def _gaps(self, candidate: Candidate, orders: Mapping[str, list[int]]) -> Iterator[str]:
         """How far apart the arguments of a call stand in the goal, in words, and whether they come in the same order as others there."""
@@ -218,6 +231,7 @@ class _Facts:
         self.records: dict[Entity, dict[str, Any]] = {}
         self._nameless = 0
         self._called: dict[Any, dict[str, None]] = {}
+        self._telling: dict[Any, dict[Entity, None]] = {}
         self._earlier: dict[tuple[str, str], Any] = {}
         self._newest: frozenset[str] = frozenset()
         self._read: set[str] = set()
@@ -237,6 +251,8 @@ class _Facts:
             found += (own := self._tokens(entity, fields))
             for one in (f"records:{entity[0]}", *(token for token in own if token.endswith(("@goal", "@phrase")))):
                 counts[one] = counts.get(one, 0) + 1
+            if any(token.endswith("@phrase") for token in own):
+                found += [f"named:{token}" for token in own if "=" in token]
             for name, value in fields.items():
                 if _orders(value):
                     before = self._earlier.get((tool, name))
@@ -263,6 +279,13 @@ class _Facts:
         own = frozenset(words)
         places = (("goal", self._goal), ("newest", self._newest), ("read", self._read))
         return [name for name, place in places if own and own <= place]
+
+    def saying(self, value: Any) -> list[str]:
+        """What else the records say, of those without a name of their own, in which a field is this value."""
+        if (key := _key(value)) is None:
+            return []
+        telling = [who for who in self._telling.get(key, ()) if not who[0]][-_TELLING:]
+        return list(dict.fromkeys(itertools.chain.from_iterable(self._tokens(who, self.records[who]) for who in telling)))
 
     def of(self, entity: Entity, asks: str) -> list[str]:
         """What is known of an entity: its record's tokens, or for an answer those of the records that say it."""
@@ -294,6 +317,7 @@ class _Facts:
         for name, part in fields.items():
             if isinstance(part, str | int) and not isinstance(part, bool) and len(str(part)) > 2:
                 self._called.setdefault(part, {})[name] = None
+                self._telling.setdefault(part, {})[named] = None
         heard.append((named, fields))
         for part in value.values():
             if isinstance(part, dict | list):
@@ -316,6 +340,8 @@ class _Facts:
             if words and self._goal.issuperset(words):
                 found.append(f"{name}@goal")
                 found += [f"{name}{where}" for where in self.around(words)]
+            elif len(text) <= _LONGEST and any(len(word) > 2 and word in self._goal for word in words):
+                found.append(f"{name}@part")
             found += [f"{name}=={other}" for other in itertools.islice(self._called.get(_key(value), ()), 4) if other != name]
             if _orders(value):
                 ranked = [record[name] for record in alike if type(record.get(name)) is type(value)]

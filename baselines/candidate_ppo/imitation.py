@@ -4,6 +4,7 @@ DAgger (Ross, Gordon, Bagnell 2011, "A Reduction of Imitation Learning and Struc
 plays, and the oracle says at each step what it would do there. So the policy learns what to do where it gets to by itself.
 """
 
+import functools
 import itertools
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -18,8 +19,9 @@ from torch.utils.tensorboard import SummaryWriter
 from agent_gym.baselines.candidate_ppo.config import CandidatePPOConfig
 from agent_gym.baselines.candidate_ppo.features import RaggedEncoder
 from agent_gym.baselines.candidate_ppo.network import Scorer, collate
+from agent_gym.baselines.candidate_ppo.playing import Advice, Visit, play
 from agent_gym.baselines.run_folder import Bars
-from agent_gym.baselines.sb3.bc import discounted, oracle_episodes, oracle_index
+from agent_gym.baselines.sb3.bc import discounted
 from agent_gym.core.action import ToolCall
 from agent_gym.core.canonical import dumps
 from agent_gym.core.seeding import derive, derive_seed
@@ -27,9 +29,10 @@ from agent_gym.core.task import Selection
 from agent_gym.core.tool import ToolSpec
 from agent_gym.errors import ConfigurationError
 from agent_gym.interface.candidates import Toolbox
+from agent_gym.runner import AsyncPool
 from agent_gym.trajectories.store import TrajectoryStore
 
-__all__ = ["Example", "clone", "dagger", "recorded", "stratified", "warm_start"]
+__all__ = ["Example", "clone", "dagger", "demonstrations", "recorded", "stratified", "warm_start"]
 
 _BLOCK = 12
 """Tasks of a family that are looked at at once for their difficulty: to know it, a task has to be made."""
@@ -53,13 +56,18 @@ class Example:
 
 
 def warm_start(
-    network: Scorer, env: gymnasium.Env[Any, Any], selection: Selection, config: CandidatePPOConfig, bars: Bars, board: SummaryWriter
+    network: Scorer,
+    make: Callable[[], gymnasium.Env[Any, Any]],
+    selection: Selection,
+    config: CandidatePPOConfig,
+    bars: Bars,
+    board: SummaryWriter,
 ) -> dict[str, Any]:
     """Clones what is there to be cloned, and goes on with DAgger, as the configuration says.
 
     Args:
         network: Learns.
-        env: An environment with the ragged interface; its oracle demonstrates.
+        make: Makes an environment with the ragged interface; its oracle demonstrates.
         selection: The tasks.
         config: What was asked for.
         bars: Shows how far it is.
@@ -71,23 +79,10 @@ def warm_start(
 
     Raises:
         ConfigurationError: There is nothing to clone, or the oracle fails or is not observational.
+        InfrastructureError: The environments fail.
     """
     examples: list[Example] = []
     told: dict[str, Any] = {}
-    if config.bc:
-        bars.begin("demonstrations", config.bc)
-        tasks = stratified(selection, config.bc, config.seed)
-        episodes = list(oracle_episodes(env, tasks, seed=config.seed, gamma=config.gamma, progress=bars.advance))
-        told["demonstrations"] = len(episodes)
-        for episode in episodes:
-            steps = zip(episode.observations, episode.actions, episode.returns, strict=True)
-            examples += [Example(observation, action, ahead) for observation, action, ahead in steps]
-    if config.demos is not None:
-        found = list(recorded(TrajectoryStore(config.demos), config.env_id, gamma=config.gamma))
-        told["recorded"] = len(found)
-        examples += itertools.chain.from_iterable(found)
-    if (config.bc or config.demos is not None) and not examples:
-        raise ConfigurationError("none of the demonstrations succeeded with the calls on offer, so there is nothing to clone")
     epochs = itertools.count()
 
     def learn(passes: int, learning_rate: float) -> None:
@@ -101,18 +96,65 @@ def warm_start(
         rate = {"batch_size": config.bc_batch_size, "learning_rate": learning_rate, "seed": config.seed}
         told.update(clone(network, examples, epochs=passes, progress=say, **rate))  # type: ignore[arg-type]
 
-    if examples:
-        learn(config.bc_epochs, config.bc_learning_rate)
-    rounds = min(config.dagger_rounds, config.dagger)
-    for number in range(rounds):
-        share = config.dagger // rounds + (number < config.dagger % rounds)
-        bars.begin(f"DAgger {number + 1} of {rounds}", share)
-        tasks = stratified(selection, share, derive_seed("dagger", config.seed, number))
-        examples += dagger(network, env, tasks, config, oracle_share=0.5 ** (number + 1), number=number, progress=bars.advance)
-        learn(max(1, config.bc_epochs // 2), config.bc_learning_rate / 2)
-    if rounds:
-        told["dagger"] = config.dagger
+    with AsyncPool(functools.partial(_advised, make), config.n_envs, backend=config.backend, seed=config.seed) as pool:
+        if config.bc:
+            bars.begin("demonstrations", config.bc)
+            shown = demonstrations(pool, stratified(selection, config.bc, config.seed), config, progress=bars.advance)
+            told["demonstrations"] = len(shown)
+            examples += itertools.chain.from_iterable(shown)
+        if config.demos is not None:
+            found = list(recorded(TrajectoryStore(config.demos), config.env_id, gamma=config.gamma))
+            told["recorded"] = len(found)
+            examples += itertools.chain.from_iterable(found)
+        if (config.bc or config.demos is not None) and not examples:
+            raise ConfigurationError("none of the demonstrations succeeded with the calls on offer, so there is nothing to clone")
+        if examples:
+            learn(config.bc_epochs, config.bc_learning_rate)
+        rounds = min(config.dagger_rounds, config.dagger)
+        for number in range(rounds):
+            share = config.dagger // rounds + (number < config.dagger % rounds)
+            bars.begin(f"DAgger {number + 1} of {rounds}", share)
+            tasks = stratified(selection, share, derive_seed("dagger", config.seed, number))
+            if known := [task for task in tasks if selection.get(task).oracle_kind != "observational"]:
+                raise ConfigurationError(
+                    f"task {known[0]!r}: its oracle is {selection.get(known[0]).oracle_kind!r}, and DAgger asks it about states that the "
+                    "policy got into; leave DAgger out (dagger 0), or name families with an observational oracle"
+                )
+            examples += dagger(network, pool, tasks, config, oracle_share=0.5 ** (number + 1), number=number, progress=bars.advance)
+            learn(max(1, config.bc_epochs // 2), config.bc_learning_rate / 2)
+        if rounds:
+            told["dagger"] = config.dagger
     return {**told, "examples": len(examples)} if examples else {}
+
+
+def demonstrations(
+    pool: AsyncPool, task_ids: Sequence[str], config: CandidatePPOConfig, *, progress: Callable[[], None] = lambda: None
+) -> list[list[Example]]:
+    """Lets the oracle play.
+
+    Args:
+        pool: Environments with `Advice`.
+        task_ids: What is played.
+        config: What was asked for.
+        progress: Called after each episode.
+
+    Returns:
+        The episodes that succeeded. Left out are those in which the oracle's call is not on offer (in long tasks there can be more calls
+        than candidates), and, where faults are injected, those that bad luck makes too long.
+
+    Raises:
+        ConfigurationError: The oracle fails, and says for which task.
+        InfrastructureError: The environments fail.
+    """
+    faulty = any(pool.call("faulty"))
+    kept: list[list[Example]] = []
+    for visits, info in play(pool, task_ids, lambda met: [visit.oracle for _, visit in met], seed=config.seed, progress=progress):
+        if info.get("success"):
+            ahead = discounted([visit.reward for visit in visits], config.gamma)
+            kept.append([Example(visit.observation, visit.action, rest) for visit, rest in zip(visits, ahead, strict=True)])
+        elif info.get("reward_valid") and not faulty:
+            raise ConfigurationError(f"task {info['task_id']!r}: its oracle ends with {info['ending']!r}, so it shows nothing to clone")
+    return kept
 
 
 def clone(
@@ -144,7 +186,8 @@ def clone(
     """
     rng = derive("clone", seed)
     optimizer = torch.optim.Adam(network.parameters(), lr=learning_rate, fused=True)
-    schedule = torch.optim.lr_scheduler.LinearLR(optimizer, 1.0, 0.1, total_iters=epochs)
+    batches = max(1, round(len(examples) / batch_size))
+    schedule = torch.optim.lr_scheduler.LinearLR(optimizer, 1.0, 0.1, total_iters=epochs * batches)
     actions = torch.tensor([example.action for example in examples])
     weights = torch.tensor([example.weight for example in examples])
     known = torch.tensor([example.returns is not None for example in examples])
@@ -153,7 +196,7 @@ def clone(
     network.train()
     for _ in range(epochs):
         loss_sum = hits = 0.0
-        for chosen in np.array_split(rng.permutation(len(examples)), max(1, round(len(examples) / batch_size))):
+        for chosen in np.array_split(rng.permutation(len(examples)), batches):
             batch = collate([examples[i].observation for i in chosen])
             scores = network(batch)
             log_probs = scores.log_probs[batch.first + actions[chosen]]
@@ -166,9 +209,9 @@ def clone(
             loss.backward()
             torch.nn.utils.clip_grad_norm_(network.parameters(), 1.0)
             optimizer.step()
+            schedule.step()
             loss_sum += float(imitated.detach()) * len(chosen)
             hits += float((log_probs.detach() > -np.log(2.0)).sum())
-        schedule.step()
         told = {"loss": loss_sum / len(examples), "accuracy": hits / len(examples)}
         progress(told)
     network.eval()
@@ -177,7 +220,7 @@ def clone(
 
 def dagger(
     network: Scorer,
-    env: gymnasium.Env[Any, Any],
+    pool: AsyncPool,
     task_ids: Sequence[str],
     config: CandidatePPOConfig,
     *,
@@ -189,7 +232,7 @@ def dagger(
 
     Args:
         network: The policy; it takes the likeliest candidate.
-        env: An environment with the ragged interface.
+        pool: Environments with `Advice`.
         task_ids: What is played.
         config: What was asked for.
         oracle_share: In how many of the steps the oracle acts itself.
@@ -200,36 +243,32 @@ def dagger(
         Every state that was met where the oracle's call is on offer.
 
     Raises:
-        ConfigurationError: An oracle that knows more than can be observed, which nobody can imitate.
+        InfrastructureError: The environments fail.
     """
-    rng = derive("dagger", config.seed, number)
-    found: list[Example] = []
-    for place, task_id in enumerate(task_ids):
-        seed = derive_seed("dagger", config.seed, number) if place == 0 else None
-        observation, _ = env.reset(seed=seed, options={"task_id": task_id})
-        inner: Any = env.unwrapped
-        if inner.task.oracle_kind != "observational":
-            raise ConfigurationError(
-                f"task {task_id!r}: its oracle is {inner.task.oracle_kind!r}, and DAgger asks it about states that the policy got into; "
-                "leave DAgger out (dagger 0), or name families with an observational oracle"
-            )
-        changing = {spec.name for spec in inner.tools if not spec.read_only}
-        rich = [inner.observation.to_dict()]
-        done = False
-        while not done:
-            wanted = oracle_index(inner, rich)
-            with torch.no_grad():
-                action = int(network(collate([observation])).log_probs.argmax())
-            if wanted is not None:
-                key = action != wanted or inner.candidates[wanted].name in changing
-                found.append(Example(observation, wanted, None, config.key_weight if key else 1.0))
-                if rng.random() < oracle_share:
-                    action = wanted
-            observation, _, terminated, truncated, _ = env.step(action)
-            rich.append(inner.observation.to_dict())
-            done = terminated or truncated
-        progress()
-    return found
+    rngs = [derive("dagger", config.seed, number, place) for place in range(len(task_ids))]
+    found: list[list[Example]] = [[] for _ in task_ids]
+
+    def choose(met: Sequence[tuple[int, Visit]]) -> list[int | None]:
+        batch = collate([visit.observation for _, visit in met])
+        with torch.no_grad():
+            parts = torch.tensor_split(network(batch).log_probs, batch.first[1:])
+        actions: list[int | None] = []
+        for (place, visit), log_probs in zip(met, parts, strict=True):
+            action = int(log_probs.argmax())
+            if visit.oracle is not None:
+                key = action != visit.oracle or visit.oracle_changes
+                found[place].append(Example(visit.observation, visit.oracle, None, config.key_weight if key else 1.0))
+                if rngs[place].random() < oracle_share:
+                    action = visit.oracle
+            actions.append(action)
+        return actions
+
+    play(pool, task_ids, choose, seed=derive_seed("dagger", config.seed, number), progress=progress)
+    return list(itertools.chain.from_iterable(found))
+
+
+def _advised(make: Callable[[], gymnasium.Env[Any, Any]]) -> gymnasium.Env[Any, Any]:
+    return Advice(make())
 
 
 def stratified(selection: Selection, count: int, seed: int) -> list[str]:

@@ -66,8 +66,9 @@ def train(
     going_on = prepare(config, folder, resume)
     torch.set_num_threads(config.threads)
     make = functools.partial(_make_env, config, store)
-    shown = make("oracle")  # its tasks are drawn from, and its oracle demonstrates
+    shown = make("oracle")
     selection = _selection(shown, config)
+    shown.close()
     sampler = TaskSampler(selection, floor=config.curriculum_floor, seed=config.seed)
     learner = Learner(config)
     summary: dict[str, Any] = {}
@@ -94,7 +95,7 @@ def train(
 
         keeper = Keeper(config, folder, state, lambda: CandidatePPOPolicy(learner.network, version=learner.steps), save, bars)
         if not going_on:
-            summary["imitation"] = warm_start(learner.network, shown, selection, config, bars, board)
+            summary["imitation"] = warm_start(learner.network, functools.partial(make, "oracle"), selection, config, bars, board)
             learner.keep_prior()
         bars.begin("CandidatePPO", config.steps, learner.steps)
         keeper.keep(learner.steps)
@@ -109,7 +110,6 @@ def train(
             if keeper.keep(learner.steps) and config.lag_max == 0 and learner.steps < config.steps:
                 collector.restart()
         keeper.keep(learner.steps, last=True)
-    shown.close()
     hopeless = _hopeless(sampler, config)
     result = TrainResult(folder / "model.zip", learner.steps, keeper.seconds, keeper.curve)
     rates = {family: [sampler.solved[family], played] for family, played in sampler.played.items() if played}

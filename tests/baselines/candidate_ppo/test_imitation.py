@@ -2,6 +2,7 @@
 
 import json
 from collections import Counter
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,14 +13,16 @@ import pytest
 torch = pytest.importorskip("torch")
 
 import agent_gym  # noqa: E402, F401 - registers the ids
-from agent_gym.baselines.candidate_ppo import CandidatePPOConfig, CandidatePPOPolicy  # noqa: E402
+from agent_gym.baselines.candidate_ppo import CandidatePPOConfig, CandidatePPOPolicy, train  # noqa: E402
 from agent_gym.baselines.candidate_ppo.features import INTERFACE, MOST  # noqa: E402
-from agent_gym.baselines.candidate_ppo.imitation import Example, clone, dagger, recorded, stratified  # noqa: E402
+from agent_gym.baselines.candidate_ppo.imitation import Example, clone, dagger, demonstrations, recorded, stratified  # noqa: E402
 from agent_gym.baselines.candidate_ppo.network import Scorer, collate  # noqa: E402
+from agent_gym.baselines.candidate_ppo.playing import Advice  # noqa: E402
 from agent_gym.baselines.sb3.bc import oracle_episodes  # noqa: E402
 from agent_gym.core.task import Selection  # noqa: E402
 from agent_gym.errors import ConfigurationError  # noqa: E402
 from agent_gym.evaluation import evaluate  # noqa: E402
+from agent_gym.runner import AsyncPool  # noqa: E402
 from agent_gym.trajectories import TrajectoryStore  # noqa: E402
 from agent_gym.wrappers import RecordTrajectory  # noqa: E402
 
@@ -29,6 +32,10 @@ torch.set_num_threads(1)
 
 def tool_task(**keywords: Any) -> gymnasium.Env[Any, Any]:
     return gymnasium.make(ENV_ID, interface=INTERFACE, disable_env_checker=True, **keywords)
+
+
+def advised(**keywords: Any) -> gymnasium.Env[Any, Any]:
+    return Advice(tool_task(**keywords))
 
 
 def selection(env: gymnasium.Env[Any, Any], *families: str, **narrowed: Any) -> Selection:
@@ -109,8 +116,10 @@ def test_the_oracle_says_what_to_do_where_the_policy_got_to() -> None:
     torch.manual_seed(0)
     config = CandidatePPOConfig(key_weight=3.0)
     network = Scorer(16, 8)
-    visited = dagger(network, env, tasks, config, oracle_share=0.0, number=0)
-    followed = dagger(network, env, tasks, config, oracle_share=1.0, number=0)
+    with AsyncPool(lambda: Advice(tool_task(families=["cancel"])), 2) as pool:
+        visited = dagger(network, pool, tasks, config, oracle_share=0.0, number=0)
+        followed = dagger(network, pool, tasks, config, oracle_share=1.0, number=0)
+        alone = demonstrations(pool, tasks, config)
     assert {example.weight for example in visited + followed} <= {1.0, 3.0}
     for example in visited:
         apart = int(network(collate([example.observation])).log_probs.argmax()) != example.action
@@ -121,18 +130,41 @@ def test_the_oracle_says_what_to_do_where_the_policy_got_to() -> None:
     assert all(example.returns is None for example in visited)
     oracle = shown(env, tasks)
     assert [example.action for example in followed] == [example.action for example in oracle]
+    assert [example.action for episode in alone for example in episode] == [example.action for example in oracle]
+
+
+def test_what_is_shown_is_the_same_whoever_plays_it() -> None:
+    tasks = stratified(selection(tool_task(), "cancel", "book"), 6, seed=0)
+    config = CandidatePPOConfig(gamma=0.9)
+    taken = []
+    for backend, num_envs in (("thread", 1), ("process", 3)):
+        with AsyncPool(partial(advised, families=["cancel", "book"]), num_envs, backend=backend) as pool:
+            taken.append(demonstrations(pool, tasks, config))
+    one, other = ([example for episode in episodes for example in episode] for episodes in taken)
+    assert len(taken[0]) == 6
+    assert len(one) == len(other) > 18
+    for mine, yours in zip(one, other, strict=True):
+        assert mine.action == yours.action
+        assert mine.returns == yours.returns
+        assert all(np.array_equal(mine.observation[name], yours.observation[name]) for name in mine.observation)
 
 
 def test_an_oracle_that_knows_more_than_can_be_seen_is_refused(tmp_path: Path) -> None:
     source = tmp_path / "HumanEval.jsonl"
     row = {"task_id": "HumanEval/0", "prompt": "def one():\n", "entry_point": "one", "canonical_solution": "    return 1\n"}
     source.write_text(json.dumps({**row, "test": "def check(candidate):\n    assert candidate() == 1\n"}) + "\n")
-    env = gymnasium.make("AgentBase/CodeTask-v0", interface=INTERFACE, disable_env_checker=True, source=str(source))
-    tasks = env.get_wrapper_attr("tasks")
-    split = next(split for split in tasks.splits() if tasks.families(split))
-    (task_id,) = tasks.ids(split, tasks.families(split)[0])
+    config = CandidatePPOConfig(
+        env_id="AgentBase/CodeTask-v0",
+        env_kwargs={"source": str(source), "split": "test"},
+        bc=0,
+        dagger=1,
+        n_envs=1,
+        n_steps=2,
+        batch_size=2,
+        width=16,
+    )
     with pytest.raises(ConfigurationError, match=r"its oracle is 'privileged'.*leave DAgger out"):
-        dagger(Scorer(16, 8), env, [task_id], CandidatePPOConfig(), oracle_share=0.5, number=0)
+        train(config, tmp_path / "run")
 
 
 def test_what_is_no_number_stops_cloning() -> None:
