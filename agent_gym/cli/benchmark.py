@@ -77,7 +77,7 @@ def benchmark(
     if broken_off:
         progress_console.print("broken off; the same command goes on from there", style="yellow")
         sys.exit(_INTERRUPTED)
-    if result["missing"]:
+    if result["missing"] or _unmade(result):
         sys.exit(1)
 
 
@@ -86,6 +86,11 @@ def _id(name: str, known: list[str]) -> str:
         if name in (env_id, env_id.rpartition("/")[2], env_id.rpartition("/")[2].partition("-v")[0]):
             return env_id
     raise unknown("environment", name, known)
+
+
+def _unmade(result: dict[str, Any]) -> list[dict[str, Any]]:
+    """The environments that could not be made."""
+    return [left for left in result["left_out"] if left["policy"] is None]
 
 
 def _show(result: dict[str, Any], page: Path) -> None:
@@ -101,6 +106,8 @@ def _show(result: dict[str, Any], page: Path) -> None:
         for row in result["rows"]
     ]
     table(f"suite {result['suite']}", ["environment", "policy", "split", "episodes", "success", "95 % interval"], rows)
+    for left in _unmade(result):
+        progress_console.print(f"missing: {left['env_id']}: {printable(left['why'])}", markup=False, highlight=False, soft_wrap=True)
     for left in result["missing"]:
         where = f"{left['env_id'].rpartition('/')[2]} {left['policy']} seed {left['seed']} {left['step']}"
         progress_console.print(f"missing: {where}: {printable(left['why'])}", markup=False, highlight=False, soft_wrap=True)
@@ -130,6 +137,8 @@ def _progress(quiet: bool) -> Iterator[Callable[["Event"], None]]:
         task = progress.add_task("", total=None)
 
         def say(event: "Event") -> None:
+            if not (event.running or event.ended):  # the start: what was answered before says nothing about the time left
+                progress.reset(task, total=event.total, completed=event.done)
             progress.update(task, completed=event.done, total=event.total, description=", ".join(event.running))
             if event.ended and not quiet:
                 told = event.ended if shown else f"[{event.done}/{event.total}] {event.ended}"

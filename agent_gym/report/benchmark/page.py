@@ -17,6 +17,7 @@ from agent_gym.report.kit import write
 __all__ = ["write_page"]
 
 _NONE = "–"
+_RESUMED = " A star marks trainings that were broken off and went on; what the broken part took may be lacking."
 _LOOKS: Mapping[str, tuple[Tone, str, str]] = {
     "maskable-ppo": ("orange", "dotted", "s"),
     "async-maskable-ppo": ("purple", "dotted", "v"),
@@ -41,7 +42,8 @@ the end of this page, and makes the page from their answers (agent-gym {version}
 - **Steps** are the environment steps of PPO, as many with demonstrations as without; demonstrations (*demos*, episodes in which the
   oracle acted or was asked) come on top.
 - **Times** are means over seeds, of the training with its demonstrations and validations: wall clock, and CPU seconds of the process and
-  its children. They were taken with {jobs} side by side, so they say more beside each other than by themselves.
+  the children it waited for (a browser's are not all among them). They were taken with {jobs} side by side, so they say more beside
+  each other than by themselves.{resumed}
 """
 
 
@@ -79,6 +81,7 @@ def _head(result: Mapping[str, Any]) -> str:
         seeds="one seed" if result["seeds"] == 1 else f"{result['seeds']} seeds",
         version=result["version"],
         code=", ".join(result["code"]) or "unknown",
+        resumed=_RESUMED if any(row["resumed"] for row in result["rows"]) else "",
         jobs="no commands" if not jobs else "one command" if jobs == "1" else f"{jobs} commands",
     )
 

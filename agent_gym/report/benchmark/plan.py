@@ -197,12 +197,10 @@ def _oracles(tasks: TaskSet, split: str, families: Sequence[str] | None) -> dict
 
 
 def _has(tasks: TaskSet, split: str, families: Sequence[str] | None) -> bool:
-    if split not in tasks.splits():
+    try:
+        return bool(tasks.select(split, families).by_family)
+    except ConfigurationError:  # there is no such split, or it has no such family
         return False
-    known = tasks.families(split)
-    return bool(known) and (
-        families is None or {family.rpartition("/")[2] for family in families} <= {of.rpartition("/")[2] for of in known}
-    )
 
 
 def _commands(part: Part, told: _Told, policy: str, seed: int) -> list[Command]:

@@ -70,7 +70,7 @@ class Event:
     """How far the work is.
 
     Attributes:
-        done: Commands that have been dealt with.
+        done: Commands that have been dealt with, those answered before included.
         total: All of them.
         running: Those under way, as ``ENV/POLICY-seedN STEP``.
         ended: The one that has just ended, with its status and seconds; empty where one begins.
@@ -99,7 +99,7 @@ def work(plan: Plan, folder: Path, *, jobs: int, say: Callable[[Event], None] = 
         plan: What is to be run.
         folder: The benchmark's folder.
         jobs: Commands side by side, from 1.
-        say: Is told of each command's beginning and end; never by two threads at once.
+        say: Is told how things stand at the start, and of each command's beginning and end; never by two threads at once.
 
     Raises:
         FolderBusy: Somebody else works there.
@@ -127,12 +127,14 @@ class _Worker:
 
     def __init__(self, plan: Plan, folder: Path, jobs: int, say: Callable[[Event], None], lock: int) -> None:
         self._folder, self._jobs, self._say, self._lock_fd = folder, jobs, say, lock
-        self._total = sum(len(chain.commands) for chain in plan.chains)
-        self._done = 0
+        records = [record for chain in plan.chains for record in answers(chain, folder)]
+        self._total = len(records)
+        self._done = sum(record is not None and record.status == "done" for record in records)
         self._names: list[str] = []
         self._running: set[int] = set()
         self._stopped = False
         self._lock = threading.Lock()
+        say(Event(self._done, self._total, ()))
 
     def run(self, chain: Chain) -> None:
         """Runs what a chain still lacks. From the first command that is run on, all are: an answer about an earlier model is none."""
@@ -141,7 +143,6 @@ class _Worker:
         for number, command in enumerate(chain.commands):
             record = records[number]
             if record is not None and record.status == "done" and not fresh:
-                self._ended([command])
                 continue
             goes_on = record if command.step == TRAIN else None  # a measurement begins anew
             fresh = fresh or command.step == TRAIN
@@ -150,7 +151,7 @@ class _Worker:
             except _Stopped:
                 return
             if command.step == TRAIN and not done:
-                self._ended(chain.commands[number + 1 :])
+                self._ended(len(chain.commands) - number - 1)
                 return
 
     def _command(self, chain: Chain, command: Command, record: Record) -> bool:
@@ -171,7 +172,7 @@ class _Worker:
         record = _judged(record, status, out, log)
         _write(file, record)
         out.unlink()
-        self._ended([command], name, f"{name}: {record.status}, {wall_s:.0f} s")
+        self._ended(1, name, f"{name}: {record.status}, {wall_s:.0f} s")
         return record.status == "done"
 
     def _process(self, arguments: Sequence[str], out: Path, log: Path) -> tuple[int, float, float]:
@@ -216,11 +217,11 @@ class _Worker:
             self._names.append(name)
             self._say(Event(self._done, self._total, tuple(self._names)))
 
-    def _ended(self, commands: Sequence[Command], name: str | None = None, told: str = "") -> None:
+    def _ended(self, count: int, name: str | None = None, told: str = "") -> None:
         with self._lock:
             if name is not None:
                 self._names.remove(name)
-            self._done += len(commands)
+            self._done += count
             self._say(Event(self._done, self._total, tuple(self._names), told))
 
 
