@@ -116,16 +116,17 @@ def _show(result: dict[str, Any], page: Path) -> None:
 
 @contextmanager
 def _interruptible() -> Iterator[None]:
-    """A request to end is an interrupt, too: no command is left running then."""
+    """A request to end and a terminal that is closed are interrupts, too: no command is left running then."""
 
     def interrupt(_signal: int, _frame: object) -> None:
         raise KeyboardInterrupt
 
-    before = signal.signal(signal.SIGTERM, interrupt)
+    before = {number: signal.signal(number, interrupt) for number in (signal.SIGTERM, signal.SIGHUP)}
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 @contextmanager

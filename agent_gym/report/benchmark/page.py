@@ -198,8 +198,8 @@ def _families(found: Mapping[str, Any]) -> list[str]:
     others = [f"`{row['task_type']}` (by {', '.join(row['learned_by'])})" for row in unlearned if row["learned_by"]]
     solved = [f"`{row['task_type']}`" for row in found["rows"] if row["heuristic_solves"]]
     told = [
-        f"The best trained policy is `{best}`. A family counts as learned where it beats chance by {LEARNED} or more, the interval (over\n"
-        f"tasks) above 0: that is so in {len(lines) - len(unlearned)} of {len(lines)} families.",
+        f"The best trained policy, by this table, is `{best}`. A family counts as learned where it beats chance by {LEARNED} or more, the\n"
+        f"interval (over tasks) above 0: that is so in {len(lines) - len(unlearned)} of {len(lines)} families.",
         f"**No policy learned** {', '.join(nobody)}." if nobody else "",
         f"Others learned {', '.join(others)}." if others else "",
         f"**The heuristic solves** {', '.join(solved)} ({SOLVED} or more): nothing is to be learned there." if solved else "",
