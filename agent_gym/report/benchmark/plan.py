@@ -3,12 +3,13 @@
 import json
 import shlex
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
 import gymnasium
 
+from agent_gym.baselines.learners import LEARNERS
 from agent_gym.core.task import TaskSet
 from agent_gym.errors import AgentGymError, ConfigurationError, unknown
 from agent_gym.registry import VERSION
@@ -213,7 +214,9 @@ def _commands(part: Part, told: _Told, policy: str, seed: int) -> list[Command]:
         options: dict[str, Any] = {"algo": recipe.algo, "bc": part.bc if recipe.clone else 0}
         if recipe.dagger:
             options["dagger"] = part.dagger
-        options |= {"steps": part.steps if recipe.ppo else 0, **part.training, "seed": seed}
+        known = {of.name for of in fields(LEARNERS[recipe.algo][0])}
+        fitting = {name: value for name, value in part.training.items() if name in known and (recipe.clone or not name.startswith("bc_"))}
+        options |= {"steps": part.steps if recipe.ppo else 0, **fitting, "seed": seed}
         settings = dict(part.settings)
         if told.taught and told.untaught:
             settings["families"] = list(told.taught)

@@ -57,7 +57,7 @@ class Part:
         steps: PPO's environment steps, with demonstrations and without.
         bc: Oracle episodes to clone, for the policies that clone.
         dagger: Episodes of DAgger, for the policy that goes on with it.
-        training: Further options of ``agent-gym train``, by the names of its configuration's fields.
+        training: Further options of ``agent-gym train``, by the names of its configuration's fields; an algorithm gets those it knows.
         note: What a reader of the table should know about the choice.
     """
 
