@@ -48,10 +48,14 @@ def benchmark(
     chosen = runs.SUITES[suite]
     chosen = dataclasses.replace(chosen, seeds=seeds or chosen.seeds)
     if env is not None:
-        known = {part.env_id: part for part in chosen.parts}
-        chosen = dataclasses.replace(chosen, parts=tuple(known[_id(name.strip(), list(known))] for name in env.split(",")))
+        known = [part.env_id for part in chosen.parts]
+        wanted = {_id(name.strip(), known) for name in env.split(",")}
+        chosen = dataclasses.replace(chosen, parts=tuple(part for part in chosen.parts if part.env_id in wanted))
     if policy is not None:
-        chosen = dataclasses.replace(chosen, policies=tuple(name.strip() for name in policy.split(",")))
+        names = {name.strip() for name in policy.split(",")}
+        if strange := sorted(names - set(chosen.policies)):
+            raise unknown("policy", strange[0], chosen.policies)
+        chosen = dataclasses.replace(chosen, policies=tuple(name for name in chosen.policies if name in names))
     folder = folder or Path("runs/benchmark") / suite
     planned = runs.plan(chosen)
     if plan:

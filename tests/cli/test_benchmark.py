@@ -12,7 +12,7 @@ pytest.importorskip("matplotlib")
 
 
 def run(*arguments: str) -> Result:
-    return CliRunner().invoke(app, ["benchmark", "--env", "ToolTask", "--policy", "random,oracle", "--seeds", "2", *arguments])
+    return CliRunner().invoke(app, ["benchmark", "--env", "ToolTask", "--policy", "oracle,random,oracle", "--seeds", "2", *arguments])
 
 
 def test_plan_prints_the_command_lines_and_runs_nothing(tmp_path: Path) -> None:
