@@ -7,7 +7,7 @@ from typing import Any
 from agent_gym.core.canonical import dumps
 from agent_gym.interface.hashing import tokens
 
-__all__ = ["answers", "said"]
+__all__ = ["answers", "said", "term"]
 
 _MAX_ANSWER = 2_000
 """Characters that ``finish`` takes."""
@@ -25,24 +25,24 @@ def said(value: Any) -> str:
 
 def answers(outline: str, asks: str) -> Iterator[tuple[str, tuple[str, ...]]]:
     """What a page shows under the name of what is asked for, each with the words of its line."""
-    wanted, column, rows = _term(asks), -1, False
+    wanted, column, rows = term(asks), -1, False
     for line in outline.split("\n"):
         if line.startswith("| "):
             cells = line[2:].removesuffix(" |").split(" | ")
             if not rows:  # the headings
-                column = next((at for at, heading in enumerate(cells) if _term(heading) == wanted), -1)
+                column = next((at for at, heading in enumerate(cells) if term(heading) == wanted), -1)
             elif 0 <= column < len(cells) and (text := _shown(cells[column].replace("\\|", "|"), asks)):
                 yield text, tokens(line)
             rows = True
             continue
         rows = False
-        term, _, value = line.partition(": ")
-        if value and _term(term) == wanted and (text := _shown(value, asks)):
+        name, _, value = line.partition(": ")
+        if value and term(name) == wanted and (text := _shown(value, asks)):
             yield text, tokens(line)
 
 
-def _term(name: str) -> str:
-    """A name as fields and pages have it in common."""
+def term(name: str) -> str:
+    """A name as fields and pages have it in common: of ``total_cents`` and *Total*, ``total``."""
     return "".join(word for word in tokens(name) if word not in ("id", "cents"))
 
 

@@ -6,17 +6,19 @@ what was done with its arguments before, and how far apart they stand in the goa
 """
 
 import itertools
-import re
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from typing import Any
+from urllib.parse import urlsplit
 
 import gymnasium
 import numpy as np
 from gymnasium.spaces import Box, Dict, Discrete, Sequence
 from numpy.typing import NDArray
 
+from agent_gym.baselines.candidate_ppo.facts import LONGEST, WORDS, Facts, grams
+from agent_gym.baselines.candidate_ppo.pages import read
 from agent_gym.interface import ArrayInterface
 from agent_gym.interface.answers import said
 from agent_gym.interface.candidates import Candidate, Entity, Toolbox
@@ -36,10 +38,7 @@ SCHEMA = f"2:{TEXT_SIZE}:{DATA_SIZE}:{CANDIDATE_SIZE}:{BUCKETS}"
 """Names what these features mean; a network fits those that it was trained on only."""
 INTERFACE = "agent_gym.baselines.candidate_ppo.features:RaggedInterface"
 
-_LONGEST = 40
-"""Characters of a value that is told as a whole."""
-_NEWEST, _HISTORY, _WORDS, _GAP, _TELLING = 256, 384, 16, 8, 4
-_DATE = re.compile(r"\d{4}-\d\d-\d\d(?:[ T]\d\d:\d\d)?")
+_NEWEST, _HISTORY, _GAP = 256, 384, 8
 
 
 class RaggedInterface(ArrayInterface):
@@ -93,26 +92,31 @@ class RaggedEncoder:
     def __init__(self, goal: str, toolbox: Toolbox, most: int = MOST) -> None:
         self.encoder = Encoder(goal, toolbox, most)
         words = tokens(goal)
-        self._goal = _hashed([*_grams(shapes(words)), *_pieces(words)])
+        self._goal = _hashed([*grams(shapes(words)), *_pieces(words)])
         self._places: dict[str, list[int]] = {}
         for place, word in enumerate(words):
             self._places.setdefault(word, []).append(place)
-        self._facts = _Facts(words, toolbox)
+        self._facts = Facts(words, toolbox)
         self._done: dict[Entity | str, dict[str, None]] = {}
         self._history: dict[str, None] = {}
         self._asks = ""
         self._newest: Mapping[str, Any] = {}
         self._stands: dict[Entity, list[int]] = {}
+        self._outline = ""
+        self._elements: dict[str | int, Mapping[str, Any]] = {}
+        self._page: list[str] = []
 
     def encode(self, data: Mapping[str, Any]) -> dict[str, NDArray[Any]]:
         """Takes in an observation's ``data``; see `RaggedInterface` for what comes of it."""
         text, numbers, rows = self.encoder.read(data)
         self._asks = data.get("asks", "")
         newest = self._hear(data["last"]) if data["last"] is not None else []
-        newest += [f"w:{word}" for word in dict.fromkeys(shapes(self.encoder.memory.page))]
         if self._asks:
             newest.append(f"asks:{self._asks}")
+        if "outline" in (view := data.get("view", {})):
+            newest += self._look(view)
         self._history |= dict.fromkeys(newest[:_NEWEST])
+        newest += [f"w:{word}" for word in dict.fromkeys(shapes(self.encoder.memory.page))]
         bags = [self._goal, _hashed(newest[:_NEWEST]), _hashed(list(self._history)[-_HISTORY:])]
         told: dict[tuple[str, Entity], list[str]] = {}
         self._stands.clear()
@@ -138,6 +142,35 @@ class RaggedEncoder:
                 self._done.setdefault(f"{name}={one}", {})[done] = None
         return [f"called:{done}", *self._facts.hear(last["tool"], last["result"])]
 
+    def _look(self, view: Mapping[str, Any]) -> list[str]:
+        """Takes in the page that is shown; what it says."""
+        if view["outline"] != self._outline:
+            self._outline, path = view["outline"], urlsplit(view["url"]).path
+            self._elements = {element["bid"]: element for element in view["elements"]}
+            self._page = [f"at:{_form(path)}", *self._facts.look(path, read(self._outline))]
+        return self._page
+
+    def _of_element(self, bid: str | int) -> Iterator[str]:
+        """What the page says of an element: of its row, and of what was seen where it leads to."""
+        element = self._elements[bid]
+        yield from (f"in:{word}" for word in grams(shapes(tokens(element.get("context") or "")[:WORDS])))
+        yield from (f"is:{state}" for state in element.get("states", ()))
+        if (last := self._newest.get("bid")) in self._elements:
+            places = list(self._elements)
+            away = places.index(bid) - places.index(last)
+            yield f"from last:{max(-_GAP, min(_GAP, away))}"
+            yield f"beside last:{element.get('context') == self._elements[last].get('context')}"
+        yield from (f"row.{token}" for token in self._facts.around_element(bid))
+        if "value" in element:
+            yield f"filled:{bool(element['value'])}"
+            yield from (f"filled{where}" for where in self._facts.around(tokens(element["value"])))
+        if "url" in element:
+            path = urlsplit(element["url"]).path
+            yield f"to:{_form(path)}"
+            if ("page", path) in self._facts.records:
+                yield "visited"
+                yield from (f"there.{token}" for token in self._facts.of(("page", path), ""))
+
     def _of_candidate(
         self, candidate: Candidate, told: dict[tuple[str, Entity], list[str]], orders: Mapping[str, Mapping[str, list[int]]]
     ) -> Iterator[str]:
@@ -149,7 +182,7 @@ class RaggedEncoder:
             if self._newest.get(argument) == value:
                 yield f"{argument}==last"
             if entity is None:
-                if len(text := said(value)) <= _LONGEST:
+                if len(text := said(value)) <= LONGEST:
                     yield f"{name}:{argument}={text}"
                     yield from self._done.get(f"{argument}={value}", ())
                     words = tokens(text)
@@ -157,6 +190,8 @@ class RaggedEncoder:
                     yield from (f"{argument}{where}" for where in self._facts.around(words))
                     yield from (f"{argument}.{token}" for token in self._facts.saying(value))
                 for other in candidate.entities.values():
+                    if other[1] in self._elements and "value" in (element := self._elements[other[1]]):
+                        yield f"{argument}==shown:{element['value'] == text}"
                     if argument in (record := self._facts.records.get(other, {})):
                         yield f"{argument}=={record[argument] == value}"
                 continue
@@ -166,7 +201,8 @@ class RaggedEncoder:
                     *(f"{argument}.{token}" for token in self._facts.of(entity, self._asks)),
                     *(f"{argument}{where}" for where in self._facts.around(tokens(str(entity[1])))),
                     f"{argument}:{self._standing(entity)}",
-                    *(f"w:{word}" for word in _grams(shapes((memory.names.get(entity) or memory.words[entity])[:_WORDS]))),
+                    *(self._of_element(entity[1]) if entity[1] in self._elements else ()),
+                    *(f"w:{word}" for word in grams(shapes((memory.names.get(entity) or memory.words[entity])[:WORDS]))),
                 ]
             yield from told[argument, entity]
         if len(arguments) > 1:
@@ -208,6 +244,9 @@ class RaggedEncoder:
         """Where a goal names a value, or its record by what tells it from others of its kind."""
         key = entity if entity is not None else ("", said(value))
         if key not in self._stands:
+            if entity is not None and (places := self._facts.named_in_row(entity[1])):
+                self._stands[key] = sorted(places)
+                return self._stands[key]
             memory = self.encoder.memory
             words = frozenset(value_tokens(value)) if entity is None else frozenset(memory.words[entity]) & memory.goal_words
             if entity is not None:
@@ -215,142 +254,6 @@ class RaggedEncoder:
                 words = frozenset(word for word in words if not all(word in other for other in alike)) or words
             self._stands[key] = sorted(place for word in words for place in self._places.get(word, ()))
         return self._stands[key]
-
-
-class _Facts:
-    """What results have said, record by record.
-
-    Args:
-        goal: The goal's words, in order.
-        toolbox: Says which fields name entities.
-    """
-
-    def __init__(self, goal: tuple[str, ...], toolbox: Toolbox) -> None:
-        self._text, self._goal, self._kinds = goal, frozenset(goal), toolbox.kinds
-        self._around: dict[tuple[str, ...], list[str]] = {}
-        self.records: dict[Entity, dict[str, Any]] = {}
-        self._nameless = 0
-        self._called: dict[Any, dict[str, None]] = {}
-        self._telling: dict[Any, dict[Entity, None]] = {}
-        self._earlier: dict[tuple[str, str], Any] = {}
-        self._newest: frozenset[str] = frozenset()
-        self._read: set[str] = set()
-        self._version = 0
-        self._of: dict[tuple[Entity, str], tuple[int, list[str]]] = {}
-
-    def hear(self, tool: str, result: Any) -> list[str]:
-        """Takes in a tool's result; its tokens."""
-        self._version += 1
-        self._newest = frozenset(value_tokens(result))
-        self._read |= self._newest
-        found = [f"r:{word}" for word in _grams(shapes(tokens(result)[:_WORDS]))] if isinstance(result, str) else []
-        heard: list[tuple[Entity, dict[str, Any]]] = []
-        self._walk(result, heard)
-        counts: dict[str, int] = {}
-        for entity, fields in heard:
-            found += (own := self._tokens(entity, fields))
-            for one in (f"records:{entity[0]}", *(token for token in own if token.endswith(("@goal", "@phrase")))):
-                counts[one] = counts.get(one, 0) + 1
-            if any(token.endswith("@phrase") for token in own):
-                found += [f"named:{token}" for token in own if "=" in token]
-            for name, value in fields.items():
-                if _orders(value):
-                    before = self._earlier.get((tool, name))
-                    if before is not None and type(before) is type(value):
-                        found.append(f"{name}:{'up' if value > before else 'down' if value < before else 'same'}")
-                    self._earlier[tool, name] = value
-        return list(dict.fromkeys([*found, *(f"{one}#{min(count, 4)}" for one, count in counts.items())]))
-
-    def around(self, words: tuple[str, ...]) -> list[str]:
-        """Whether the goal has these words one after another, and what stands before and after them there."""
-        if not words or words[0] not in self._goal:
-            return []
-        if words not in self._around:
-            found: list[str] = []
-            text, size = ("", "", *self._text, ""), len(words)
-            for at in range(2, len(text) - size):
-                if text[at : at + size] == words:
-                    found += ["@phrase", f"<-{text[at - 1]}", f"<-{text[at - 2]} {text[at - 1]}", f"->{text[at + size]}"]
-            self._around[words] = list(dict.fromkeys(found))
-        return self._around[words]
-
-    def told_in(self, words: Iterable[str]) -> list[str]:
-        """Where all of these words stand: in the goal, in the newest result, in any."""
-        own = frozenset(words)
-        places = (("goal", self._goal), ("newest", self._newest), ("read", self._read))
-        return [name for name, place in places if own and own <= place]
-
-    def saying(self, value: Any) -> list[str]:
-        """What else the records say, of those without a name of their own, in which a field is this value."""
-        if (key := _key(value)) is None:
-            return []
-        telling = [who for who in self._telling.get(key, ()) if not who[0]][-_TELLING:]
-        return list(dict.fromkeys(itertools.chain.from_iterable(self._tokens(who, self.records[who]) for who in telling)))
-
-    def of(self, entity: Entity, asks: str) -> list[str]:
-        """What is known of an entity: its record's tokens, or for an answer those of the records that say it."""
-        kept = self._of.get((entity, asks))
-        if kept is not None and kept[0] == self._version:
-            return kept[1]
-        if entity in self.records:
-            found = self._tokens(entity, self.records[entity])
-        elif asks and entity[0] not in self._kinds:
-            telling = [(who, record) for who, record in self.records.items() if said(record.get(asks)) == entity[1]]
-            found = list(dict.fromkeys(itertools.chain.from_iterable(self._tokens(who, record) for who, record in telling)))
-        else:
-            found = []
-        self._of[entity, asks] = (self._version, found)
-        return found
-
-    def _walk(self, value: Any, heard: list[tuple[Entity, dict[str, Any]]]) -> None:
-        if isinstance(value, list):
-            for part in value:
-                self._walk(part, heard)
-        if not isinstance(value, dict):
-            return
-        fields = {name: part for name, part in value.items() if not isinstance(part, dict)}
-        named = next(((name, part) for name, part in fields.items() if name in self._kinds and isinstance(part, str | int)), None)
-        if named is None:
-            self._nameless += 1
-            named = ("", self._nameless)
-        self.records[named] = {**self.records.get(named, {}), **fields}
-        for name, part in fields.items():
-            if isinstance(part, str | int) and not isinstance(part, bool) and len(str(part)) > 2:
-                self._called.setdefault(part, {})[name] = None
-                self._telling.setdefault(part, {})[named] = None
-        heard.append((named, fields))
-        for part in value.values():
-            if isinstance(part, dict | list):
-                self._walk(part, heard)
-
-    def _tokens(self, entity: Entity, fields: Mapping[str, Any]) -> list[str]:
-        found = []
-        alike = [record for other, record in self.records.items() if other[0] == entity[0]] if entity[0] else []
-        for name, value in fields.items():
-            if isinstance(value, list):
-                found.append(f"{name}[{min(len(value), 4)}]")
-                if any(isinstance(part, str) and "@phrase" in self.around(tokens(part)) for part in value):
-                    found.append(f"{name}@phrase")
-            text = said(value)
-            words = tokens(text)
-            if len(text) <= _LONGEST and name not in self._kinds:
-                found.append(f"{name}={' '.join(shapes(words))}")
-            elif name not in self._kinds:
-                found += [f"{name}~{word}" for word in _grams(shapes(words[:_WORDS]))]
-            if words and self._goal.issuperset(words):
-                found.append(f"{name}@goal")
-                found += [f"{name}{where}" for where in self.around(words)]
-            elif len(text) <= _LONGEST and any(len(word) > 2 and word in self._goal for word in words):
-                found.append(f"{name}@part")
-            found += [f"{name}=={other}" for other in itertools.islice(self._called.get(_key(value), ()), 4) if other != name]
-            if _orders(value):
-                ranked = [record[name] for record in alike if type(record.get(name)) is type(value)]
-                if len(ranked) > 1 and min(ranked) != max(ranked):
-                    if value == max(ranked):
-                        found.append(f"{name}:most")
-                    if value == min(ranked):
-                        found.append(f"{name}:least")
-        return found
 
 
 def _leads(names: list[str], rows: NDArray[np.float32]) -> dict[int, list[str]]:
@@ -366,17 +269,9 @@ def _leads(names: list[str], rows: NDArray[np.float32]) -> dict[int, list[str]]:
     return found
 
 
-def _key(value: Any) -> Any:
-    return value if isinstance(value, str | int) else None
-
-
-def _orders(value: Any) -> bool:
-    """Whether there is a greatest of such values."""
-    return (isinstance(value, int | float) and not isinstance(value, bool)) or (isinstance(value, str) and bool(_DATE.fullmatch(value)))
-
-
-def _grams(words: list[str]) -> list[str]:
-    return [*words, *(f"{one} {other}" for one, other in itertools.pairwise(words))]
+def _form(path: str) -> str:
+    """A path's form: digits as 0."""
+    return "/".join(shapes(path.split("/")))
 
 
 def _pieces(words: Iterable[str]) -> list[str]:
