@@ -282,7 +282,8 @@ def _floats(values: np.ndarray[Any, Any]) -> torch.Tensor:
 
 def _make_env(config: CandidatePPOConfig, store: Run | None, source: str) -> gymnasium.Env[Any, Any]:
     env = gymnasium.make(config.env_id, interface=INTERFACE, disable_env_checker=True, **{"split": "train", **config.env_kwargs})
-    env = StateLeakCheck(env, every=max(1, _LEAK_CHECK_EVERY // config.n_envs))
+    # What the policy learns from by itself is checked as often as the run as a whole plays so many episodes.
+    env = StateLeakCheck(env, every=_LEAK_CHECK_EVERY if source == "oracle" else max(1, _LEAK_CHECK_EVERY // config.n_envs))
     if store is None:
         return env
     return RecordTrajectory(env, store, source=source, policy_id="oracle" if source == "oracle" else config.algo)

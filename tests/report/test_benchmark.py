@@ -29,7 +29,8 @@ PART = Part(
     steps=32,
     bc=4,
     dagger=2,
-    training={"bc_epochs": 1, "n_envs": 2, "n_steps": 16, "batch_size": 32, "eval_episodes": 2},
+    training={"n_envs": 2, "n_steps": 16, "batch_size": 32, "eval_episodes": 2},
+    cloning={"bc_epochs": 1},
 )
 SUITE = Suite(name="tiny", seeds=2, policies=("random", "bc", "oracle"), splits=("test",), parts=(PART,))
 

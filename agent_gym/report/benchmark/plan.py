@@ -215,7 +215,8 @@ def _commands(part: Part, told: _Told, policy: str, seed: int) -> list[Command]:
         if recipe.dagger:
             options["dagger"] = part.dagger
         known = {of.name for of in fields(LEARNERS[recipe.algo][0])}
-        fitting = {name: value for name, value in part.training.items() if name in known and (recipe.clone or not name.startswith("bc_"))}
+        further = {**part.training, **(part.cloning if recipe.clone else {})}
+        fitting = {name: value for name, value in further.items() if name in known}
         options |= {"steps": part.steps if recipe.ppo else 0, **fitting, "seed": seed}
         settings = dict(part.settings)
         if told.taught and told.untaught:

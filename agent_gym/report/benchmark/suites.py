@@ -58,6 +58,7 @@ class Part:
         bc: Oracle episodes to clone, for the policies that clone.
         dagger: Episodes of DAgger, for the policy that goes on with it.
         training: Further options of ``agent-gym train``, by the names of its configuration's fields; an algorithm gets those it knows.
+        cloning: Those for the policies that clone, beside or instead.
         note: What a reader of the table should know about the choice.
     """
 
@@ -68,6 +69,7 @@ class Part:
     bc: int
     dagger: int
     training: Mapping[str, Any] = field(default_factory=dict)
+    cloning: Mapping[str, Any] = field(default_factory=dict)
     note: str = ""
 
 
@@ -96,45 +98,52 @@ class Suite:
 
 _REPAIR = {"families": ["code/repair"]}
 _REPAIR_NOTE = "Only `code/repair`: in the other families of CodeTask programs are written, and no call on offer holds the right one."
+_ROLLOUTS = {"n_steps": 64, "batch_size": 256}
+_CLONING = {"bc_epochs": 4, "bc_batch_size": 64, "dagger_rounds": 1, "learning_rate": 3e-4}
 _PAGES = ["click-button", "click-link", "click-tab", "click-test-2", "click-widget", "focus-text-2"]
 
 SMALL = Suite(
     name="small",
+    policies=tuple(policy for policy in POLICIES if policy not in ("candidate-ppo-milestones", "bc-maskable-ppo")),
     parts=(
         Part(
             env_id="AgentBase/ToolTask-v0",
-            episodes=102,
+            episodes=170,
             steps=4_096,
-            bc=340,
-            dagger=68,
-            training={"bc_epochs": 4, "n_steps": 64, "eval_every": 1_024, "eval_episodes": 34},
+            bc=5_100,
+            dagger=340,
+            training={**_ROLLOUTS, "eval_every": 1_024, "eval_episodes": 68},
+            cloning=_CLONING,
         ),
         Part(
             env_id="AgentBase/WebTask-v0",
-            episodes=68,
-            steps=2_048,
-            bc=340,
-            dagger=68,
-            training={"bc_epochs": 4, "n_steps": 32, "eval_every": 512, "eval_episodes": 34},
+            episodes=102,
+            steps=3_072,
+            bc=2_040,
+            dagger=204,
+            training={**_ROLLOUTS, "eval_every": 1_024, "eval_episodes": 68},
+            cloning=_CLONING,
         ),
         Part(
             env_id="AgentBase/CodeTask-v0",
             settings=_REPAIR,
-            episodes=48,
+            episodes=88,
             steps=2_048,
-            bc=100,
-            dagger=20,
-            training={"bc_epochs": 4, "n_steps": 32, "eval_every": 512, "eval_episodes": 24},
+            bc=570,
+            dagger=100,
+            training={"n_steps": 32, "batch_size": 256, "eval_every": 512, "eval_episodes": 30},
+            cloning=_CLONING,
             note=_REPAIR_NOTE,
         ),
         Part(
             env_id="AgentBase/MiniWoB-v0",
             settings={"task": _PAGES},
             episodes=48,
-            steps=512,
+            steps=384,
             bc=90,
             dagger=18,
-            training={"bc_epochs": 6, "n_envs": 8, "n_steps": 16, "batch_size": 128, "eval_every": 128, "eval_episodes": 18},
+            training={"n_envs": 8, "n_steps": 16, "batch_size": 128, "eval_every": 128, "eval_episodes": 18},
+            cloning={"bc_epochs": 6},
             note="Six plain pages of 128.",
         ),
     ),
@@ -150,17 +159,19 @@ FULL = Suite(
             env_id="AgentBase/ToolTask-v0",
             episodes=680,
             steps=60_000,
-            bc=1_700,
-            dagger=300,
-            training={"eval_every": 10_000, "eval_episodes": 170},
+            bc=10_200,
+            dagger=680,
+            training={**_ROLLOUTS, "eval_every": 10_000, "eval_episodes": 170},
+            cloning=_CLONING,
         ),
         Part(
             env_id="AgentBase/WebTask-v0",
             episodes=680,
             steps=60_000,
-            bc=1_700,
-            dagger=300,
-            training={"eval_every": 10_000, "eval_episodes": 170},
+            bc=6_800,
+            dagger=680,
+            training={**_ROLLOUTS, "eval_every": 10_000, "eval_episodes": 170},
+            cloning=_CLONING,
         ),
         Part(
             env_id="AgentBase/CodeTask-v0",
@@ -169,7 +180,8 @@ FULL = Suite(
             steps=30_000,
             bc=570,
             dagger=100,
-            training={"eval_every": 5_000, "eval_episodes": 60},
+            training={**_ROLLOUTS, "eval_every": 5_000, "eval_episodes": 60},
+            cloning=_CLONING,
             note=_REPAIR_NOTE,
         ),
         Part(
