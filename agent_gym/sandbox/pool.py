@@ -32,7 +32,8 @@ class SandboxPool:
     way, so do its sandboxes.
 
     Args:
-        size: How many are kept while nobody has them. More are made when more are asked for.
+        size: How many are kept while nobody has them, at least. More are made when more are asked for, and as many as were in use at once
+            are kept from then on: whoever uses so many will again.
         max_resets: After so many resets a sandbox is replaced.
 
     Raises:
@@ -127,6 +128,7 @@ class SandboxPool:
                 made = box is None
                 box = box or Box(machine)
                 self._taken.add(box)
+                self._most = max(self._most, len(self._taken))
                 try:
                     box.wait()
                 except InfrastructureError:
@@ -146,7 +148,7 @@ class SandboxPool:
         self._taken.discard(box)
         self._owners.discard(owner)
         worn = box.resets >= self.max_resets
-        if box.alive and not worn and len(self._idle) < self.size:
+        if box.alive and not worn and len(self._idle) < max(self.size, self._most):
             with contextlib.suppress(InfrastructureError):
                 box.reset()
                 with self._lock:
@@ -159,6 +161,7 @@ class SandboxPool:
         self._lock = threading.Lock()
         self._idle: list[Box] = []
         self._taken: set[Box] = set()
+        self._most = 0
         self._owners: set[Hashable] = set()
 
     def _forget(self) -> None:

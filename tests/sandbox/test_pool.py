@@ -12,6 +12,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -191,6 +192,16 @@ def test_hostile_changes_around_a_living_process_do_not_lead_the_host_astray(own
 def test_background_needs_a_warm_sandbox() -> None:
     with Sandbox() as sandbox, pytest.raises(ValueError, match="needs a warm sandbox"):
         sandbox.run(["true"], background=True)
+
+
+def test_as_many_as_were_in_use_at_once_are_kept() -> None:
+    with SandboxPool(1) as pool:
+        taken = []
+        for _ in range(2):
+            with ExitStack() as stack:
+                taken.append({stack.enter_context(pool.lease()) for _ in range(3)})
+    assert taken[0] == taken[1]
+    assert len(taken[0]) == 3
 
 
 def test_sizes_are_checked() -> None:
