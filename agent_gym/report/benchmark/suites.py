@@ -129,10 +129,10 @@ SMALL = Suite(
             settings=_REPAIR,
             episodes=88,
             steps=5_120,
-            bc=300,
+            bc=570,
             dagger=150,
             training={"n_steps": 32, "batch_size": 256, "eval_every": 1_024, "eval_episodes": 40},
-            cloning={**_CLONING, "learning_rate": 1e-3},
+            cloning={"dagger_rounds": 1},
             note=_REPAIR_NOTE,
         ),
         Part(
@@ -181,7 +181,6 @@ FULL = Suite(
             bc=570,
             dagger=100,
             training={**_ROLLOUTS, "eval_every": 5_000, "eval_episodes": 60},
-            cloning=_CLONING,
             note=_REPAIR_NOTE,
         ),
         Part(
