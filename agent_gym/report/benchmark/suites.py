@@ -117,11 +117,11 @@ SMALL = Suite(
         ),
         Part(
             env_id="AgentBase/WebTask-v0",
-            episodes=102,
-            steps=3_072,
-            bc=1_360,
+            episodes=68,
+            steps=2_048,
+            bc=1_020,
             dagger=204,
-            training={**_ROLLOUTS, "eval_every": 1_024, "eval_episodes": 68},
+            training={**_ROLLOUTS, "eval_every": 1_024, "eval_episodes": 34},
             cloning=_CLONING,
         ),
         Part(
@@ -129,7 +129,7 @@ SMALL = Suite(
             settings=_REPAIR,
             episodes=88,
             steps=4_096,
-            bc=570,
+            bc=450,
             dagger=150,
             training={"n_steps": 32, "batch_size": 256, "eval_every": 1_024, "eval_episodes": 40},
             cloning={"dagger_rounds": 1},
@@ -138,7 +138,7 @@ SMALL = Suite(
         Part(
             env_id="AgentBase/MiniWoB-v0",
             settings={"task": _PAGES},
-            episodes=48,
+            episodes=30,
             steps=256,
             bc=90,
             dagger=18,
