@@ -121,7 +121,7 @@ SMALL = Suite(
             steps=2_048,
             bc=1_020,
             dagger=204,
-            training={**_ROLLOUTS, "eval_every": 1_024, "eval_episodes": 34},
+            training={"n_steps": 32, "batch_size": 256, "eval_every": 512, "eval_episodes": 34},
             cloning=_CLONING,
         ),
         Part(
