@@ -117,10 +117,10 @@ SMALL = Suite(
         ),
         Part(
             env_id="AgentBase/WebTask-v0",
-            episodes=68,
+            episodes=51,
             steps=2_048,
-            bc=1_020,
-            dagger=204,
+            bc=816,
+            dagger=136,
             training={"n_steps": 32, "batch_size": 256, "eval_every": 512, "eval_episodes": 34},
             cloning=_CLONING,
         ),
