@@ -161,7 +161,7 @@ class SandboxPool:
         self._lock = threading.Lock()
         self._idle: list[Box] = []
         self._taken: set[Box] = set()
-        self._most = 0
+        self._most: int = 0
         self._owners: set[Hashable] = set()
 
     def _forget(self) -> None:
