@@ -40,6 +40,8 @@ class SandboxPool:
         ValueError: A number below 1.
     """
 
+    _most: int  # were in use at once
+
     def __init__(self, size: int = 2, *, max_resets: int = 1000) -> None:
         if size < 1 or max_resets < 1:
             raise ValueError(f"size, max_resets: got {size} and {max_resets}, expected 1 or more")
@@ -161,7 +163,7 @@ class SandboxPool:
         self._lock = threading.Lock()
         self._idle: list[Box] = []
         self._taken: set[Box] = set()
-        self._most: int = 0
+        self._most = 0
         self._owners: set[Hashable] = set()
 
     def _forget(self) -> None:
