@@ -138,14 +138,14 @@ def _words(goal: str) -> str:
     return " ".join(goal.casefold().split())
 
 
-def _version(source: Path | HubSplit) -> int:
-    return 0 if isinstance(source, HubSplit) else reading.changed(source)
+def _version(source: Path | HubSplit) -> tuple[Any, ...]:
+    return () if isinstance(source, HubSplit) else reading.changed(source)
 
 
 @lru_cache(maxsize=16)
 def _read(
     source: Path | HubSplit,
-    version: int,  # noqa: ARG001 - a changed file is another one
+    version: tuple[Any, ...],  # noqa: ARG001 - a changed file is another one
     split: str,
     family: str,
     handling: Handling,

@@ -55,13 +55,16 @@ def rows(path: Path) -> Iterator[tuple[str, bytes | Mapping[str, Any]]]:
         raise DatasetError(f"{path}: cannot be read: {error}") from error
 
 
-def changed(path: Path) -> int:
-    """When what is read of a path was last changed, in nanoseconds; 0 where it cannot be read."""
+def changed(path: Path) -> tuple[Any, ...]:
+    """Another value once what is read of a path was changed; empty where it cannot be read. Its files' names and sizes are part of it,
+    since changes within one tick of the clock have the same time.
+    """
     try:
         below = [] if not path.is_dir() else [*path.iterdir()] if _is_problem(path) else _children(path)
-        return max([path.stat().st_mtime_ns, *map(changed, below)])
+        now = path.stat()
+        return (path.name, now.st_ino, now.st_size, now.st_mtime_ns, *map(changed, sorted(below)))
     except OSError:
-        return 0
+        return ()
 
 
 def parse(text: bytes | str, where: str) -> Any:
