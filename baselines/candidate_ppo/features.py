@@ -145,7 +145,7 @@ class RaggedEncoder:
     def _look(self, view: Mapping[str, Any]) -> list[str]:
         """Takes in the page that is shown; what it says."""
         if view["outline"] != self._outline:
-            self._outline, path = view["outline"], urlsplit(view["url"]).path
+            self._outline, path = view["outline"], _path(view["url"])
             self._elements = {element["bid"]: element for element in view["elements"]}
             self._page = [f"at:{_form(path)}", *self._facts.look(path, read(self._outline))]
         return self._page
@@ -155,7 +155,7 @@ class RaggedEncoder:
         element = self._elements[bid]
         yield from (f"in:{word}" for word in grams(shapes(tokens(element.get("context") or "")[:WORDS])))
         yield from (f"is:{state}" for state in element.get("states", ()))
-        if (last := self._newest.get("bid")) in self._elements:
+        if isinstance(last := self._newest.get("bid"), str) and last in self._elements:
             places = list(self._elements)
             away = places.index(bid) - places.index(last)
             yield f"from last:{max(-_GAP, min(_GAP, away))}"
@@ -165,7 +165,7 @@ class RaggedEncoder:
             yield f"filled:{bool(element['value'])}"
             yield from (f"filled{where}" for where in self._facts.around(tokens(element["value"])))
         if "url" in element:
-            path = urlsplit(element["url"]).path
+            path = _path(element["url"])
             yield f"to:{_form(path)}"
             if ("page", path) in self._facts.records:
                 yield "visited"
@@ -267,6 +267,14 @@ def _leads(names: list[str], rows: NDArray[np.float32]) -> dict[int, list[str]]:
         best = places[int(rows[places, COL_OVERLAP].argmax())]
         found.setdefault(best, []).append(f"best:{name}")
     return found
+
+
+def _path(url: str) -> str:
+    """An address's path; all of it where it is none, as what pages link to need not be."""
+    try:
+        return urlsplit(url).path
+    except ValueError:
+        return url
 
 
 def _form(path: str) -> str:

@@ -6,7 +6,9 @@ import pytest
 pytest.importorskip("torch")
 
 import agent_gym  # noqa: F401 - registers the ids
+from agent_gym.baselines.candidate_ppo.features import RaggedEncoder
 from agent_gym.baselines.candidate_ppo.pages import read
+from agent_gym.interface.candidates import Toolbox
 
 
 def test_a_page_is_read_as_records() -> None:
@@ -49,3 +51,16 @@ def test_the_pages_of_an_episode_say_what_its_database_holds() -> None:
         done = terminated or truncated
     assert call.name == "finish"
     assert call.arguments["answer"] in map(str, defined.values())
+
+
+def test_links_that_are_no_addresses_and_odd_arguments_are_read_too() -> None:
+    env = gymnasium.make("AgentBase/WebTask-v0", interface="text", disable_env_checker=True)
+    env.reset(seed=0)
+    inner = env.unwrapped
+    data = inner.observation.to_dict()["data"]  # type: ignore[attr-defined]
+    elements = [{**element, "url": "http://[x"} for element in data["view"]["elements"]]
+    last = {"tool": "click", "arguments": {"bid": ["1"]}, "status": "conflict", "result": ""}
+    toolbox = Toolbox(inner.tools)  # type: ignore[attr-defined]
+    hostile = {**data, "last": last, "view": {**data["view"], "elements": elements}}
+    encoded = RaggedEncoder(data["goal"], toolbox).encode(hostile)
+    assert len(encoded["rows"]) > len(elements)
