@@ -211,7 +211,7 @@ def test_asynchronous_training_notes_what_only_the_learner_knows_and_goes_on(tmp
     result = train(config, tmp_path / "run", store=run, progress=False)
     assert 32 <= result.steps < 64
     assert [result.curve[0]["steps"], result.curve[-1]["steps"]] == [0, result.steps]
-    episodes = TrajectoryStore(tmp_path / "store").episodes(run_id=run.run_id, where="source = 'policy'")
+    episodes = TrajectoryStore(tmp_path / "store").episodes(run_id=run.run_id, where="source = 'policy' AND n_turns > 0")
     assert max(row["policy_version_end"] for row in episodes) >= 1
     longer = dataclasses.replace(config, steps=result.steps + 16, backend="process")
     again = train(longer, tmp_path / "run", resume=True, progress=False)

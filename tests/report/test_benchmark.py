@@ -265,13 +265,13 @@ def test_pages_without_an_oracle_are_not_demonstrated(needs_miniwob: None) -> No
     assert "circle-center" in planned.notes[part.env_id][0]
 
 
-def test_every_suite_has_every_environment_and_policy() -> None:
+def test_every_suite_has_every_environment_and_kind_of_policy() -> None:
     from agent_gym.registry import IDS
-    from agent_gym.report.benchmark import POLICIES
 
+    asked = {"random", "heuristic", "bc", "dagger", "maskable-ppo", "async-maskable-ppo", "candidate-ppo", "bc-candidate-ppo", "oracle"}
     for suite in SUITES.values():
         assert [part.env_id for part in suite.parts] == list(IDS)
-        assert suite.policies == tuple(POLICIES)
+        assert asked <= set(suite.policies)
         assert suite.seeds >= 3
         assert all(part.steps >= 3 * part.training["eval_every"] for part in suite.parts)  # four points or more
 

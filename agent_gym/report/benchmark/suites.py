@@ -117,13 +117,12 @@ SMALL = Suite(
         ),
         Part(
             env_id="AgentBase/WebTask-v0",
-            episodes=51,
-            steps=2_048,
-            bc=816,
-            dagger=136,
-            training={"n_steps": 32, "batch_size": 256, "eval_every": 512, "eval_episodes": 34},
+            episodes=102,
+            steps=4_096,
+            bc=5_100,
+            dagger=340,
+            training={**_ROLLOUTS, "eval_every": 1_024, "eval_episodes": 68},
             cloning=_CLONING,
-            note="For pages these are few demonstrations; what more of them are worth is in learning.md.",
         ),
         Part(
             env_id="AgentBase/CodeTask-v0",
