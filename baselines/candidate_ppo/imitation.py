@@ -179,7 +179,8 @@ def clone(
         progress: Called after each epoch with what is returned in the end.
 
     Returns:
-        ``loss`` (weighted mean negative log-likelihood, in nats) and ``accuracy`` in the last epoch, as seen while learning.
+        ``loss`` (weighted mean negative log-likelihood, in nats) and ``accuracy`` (how often the choice was the likeliest candidate) in
+        the last epoch, as seen while learning.
 
     Raises:
         ConfigurationError: The loss is no number.
@@ -211,7 +212,8 @@ def clone(
             optimizer.step()
             schedule.step()
             loss_sum += float(imitated.detach()) * len(chosen)
-            hits += float((log_probs.detach() > -np.log(2.0)).sum())
+            best = scores.log_probs.new_full((len(chosen),), -torch.inf).scatter_reduce(0, batch.owner, scores.log_probs, "amax")
+            hits += float((log_probs >= best).sum())
         told = {"loss": loss_sum / len(examples), "accuracy": hits / len(examples)}
         progress(told)
     network.eval()

@@ -143,7 +143,7 @@ SMALL = Suite(
             bc=90,
             dagger=18,
             training={"n_envs": 8, "n_steps": 8, "batch_size": 64, "eval_every": 64, "eval_episodes": 18},
-            cloning={"bc_epochs": 6},
+            cloning={"bc_epochs": 12, "bc_batch_size": 16},
             note="Six plain pages of 128.",
         ),
     ),

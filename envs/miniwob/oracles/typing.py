@@ -110,7 +110,7 @@ def _labelled(_goal: str, _fields: Fields, view: View) -> Script:
 
 
 def _focus(goal: str, _fields: Fields, view: View) -> Script:
-    yield act("focus", picked(all_of(view, "textbox"), ordinal(goal)))
+    yield pressed(picked(all_of(view, "textbox"), ordinal(goal)))
 
 
 def _log_in(goal: str, _fields: Fields, view: View) -> Script:
