@@ -127,7 +127,7 @@ def _widget(goal: str, _fields: Fields, view: View) -> Script:
     if kind in ("text", "textarea"):
         yield pressed(find(view, "textbox", kind))
     else:
-        yield pressed(find(view, kind))
+        yield act("check" if kind in ("checkbox", "radio") else "click", find(view, kind))
 
 
 def _tree(goal: str, _fields: Fields, view: View) -> Script:
