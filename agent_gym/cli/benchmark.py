@@ -28,36 +28,40 @@ _HOURS = 7_200.0
 def benchmark(
     suite: Annotated[str, typer.Option(help="small (an hour and a quarter on two cores) or full (about a day).")] = "small",
     env: Annotated[str | None, typer.Option(help="Only these environments, with commas between; ToolTask is short for its id.")] = None,
-    policy: Annotated[str | None, typer.Option(help="Only these policies, with commas between.")] = None,
+    policy: Annotated[
+        str | None, typer.Option(help="Only these policies, with commas between: random, bc, bc-candidate-ppo and so on.")
+    ] = None,
     seeds: Annotated[int | None, typer.Option(help="How many seeds; those of the suite by default.", min=1)] = None,
-    folder: Annotated[Path | None, typer.Option(help="Where everything is kept; runs/benchmark/SUITE by default.")] = None,
+    folder: Annotated[Path | None, typer.Option(help="Where everything is kept; runs/benchmark/SUITE by default.", file_okay=False)] = None,
     jobs: Annotated[
         int, typer.Option(help="Commands side by side; with 0 nothing is run, and the table is made from what is there.", min=0)
     ] = 2,
-    docs: Annotated[Path | None, typer.Option(help="Where the table goes; into the folder by default.")] = None,
+    docs: Annotated[Path | None, typer.Option(help="Where the table goes; into the folder by default.", file_okay=False)] = None,
     plan: Annotated[bool, typer.Option("--plan", help="Print the command lines, and run nothing.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="No progress on stderr.")] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Measure every policy on every environment, and make the table. What was answered already is not run again."""
+    """Measure every policy on every environment, and make the table.
+
+    What was answered already is not run again. With --env, --policy or --seeds only that is run and shown; the table has all that the
+    folder holds.
+    """
     from agent_gym.report import benchmark as runs  # environments and matplotlib are loaded for this command alone
     from agent_gym.report.benchmark.page import write_page
 
     if suite not in runs.SUITES:
         raise unknown("suite", suite, runs.SUITES)
     chosen = runs.SUITES[suite]
-    chosen = dataclasses.replace(chosen, seeds=seeds or chosen.seeds)
-    if env is not None:
-        known = [part.env_id for part in chosen.parts]
-        wanted = {_id(name.strip(), known) for name in env.split(",")}
-        chosen = dataclasses.replace(chosen, parts=tuple(part for part in chosen.parts if part.env_id in wanted))
-    if policy is not None:
-        names = {name.strip() for name in policy.split(",")}
-        if strange := sorted(names - set(chosen.policies)):
-            raise unknown("policy", strange[0], chosen.policies)
-        chosen = dataclasses.replace(chosen, policies=tuple(name for name in chosen.policies if name in names))
+    env_ids = [part.env_id for part in chosen.parts]
+    wanted = env_ids if env is None else [_id(name.strip(), env_ids) for name in env.split(",")]
+    policies = chosen.policies if policy is None else [name.strip() for name in policy.split(",")]
+    if strange := sorted(set(policies) - set(chosen.policies)):
+        raise unknown("policy", strange[0], chosen.policies)
+    seeds = seeds or chosen.seeds
     folder = folder or Path("runs/benchmark") / suite
-    planned = runs.plan(chosen)
+    docs = docs or folder
+    whole = runs.plan(dataclasses.replace(chosen, seeds=max(seeds, chosen.seeds)))
+    planned = whole.only(wanted, policies, seeds)
     if plan:
         lines = [command.line(folder) for chain in planned.chains for command in chain.commands]
         if as_json:
@@ -65,6 +69,7 @@ def benchmark(
         else:
             print("\n".join(lines))
         return
+    docs.mkdir(parents=True, exist_ok=True)  # so that work is not lost for want of it
     broken_off = False
     if jobs:
         with _interruptible(), _progress(quiet) as say:
@@ -73,7 +78,7 @@ def benchmark(
             except KeyboardInterrupt:
                 broken_off = True
     result = runs.collect(planned, folder)
-    page = write_page(result, docs or folder)
+    page = write_page(runs.collect(whole, folder), docs)
     if as_json:
         print_json(result)
     else:
@@ -110,6 +115,10 @@ def _show(result: dict[str, Any], page: Path) -> None:
         for row in result["rows"]
     ]
     table(f"suite {result['suite']}", ["environment", "policy", "split", "episodes", "success", "95 % interval"], rows)
+    for row in result["rows"]:
+        if row["infra_errors"]:
+            where = f"{row['env_id'].rpartition('/')[2]} {row['policy']} {row['split']}"
+            progress_console.print(f"{where}: {row['infra_errors']} episodes were lost to infrastructure errors", style="yellow")
     for left in _unmade(result):
         progress_console.print(f"missing: {left['env_id']}: {printable(left['why'])}", markup=False, highlight=False, soft_wrap=True)
     for left in result["missing"]:

@@ -16,6 +16,7 @@ from agent_gym.cli.output import FaultsOption, JsonOption, RetriesOption, SetOpt
 from agent_gym.errors import ConfigurationError, unknown
 from agent_gym.factory import load_object
 from agent_gym.trajectories import TrajectoryStore
+from agent_gym.trajectories.versions import versions
 
 __all__ = ["train"]
 
@@ -46,6 +47,7 @@ def train(
         "run_id": run.run_id,
         "store": str(store),
         "config": config.to_dict(),
+        "versions": versions(),
     }
     if as_json:
         print_json(shown)

@@ -211,7 +211,10 @@ def _draw_curve(axes: "Axes", curve: Series) -> None:
     banded = [(point.steps, point.low, point.high) for point in curve.points if point.low is not None and point.high is not None]
     if banded:
         at, low, high = zip(*banded, strict=True)
-        axes.fill_between(at, low, high, color=colour, alpha=0.16, linewidth=0)
+        if len(banded) > 1:
+            axes.fill_between(at, low, high, color=colour, alpha=0.16, linewidth=0)
+        else:
+            axes.vlines(at, low, high, color=colour, alpha=0.5, linewidth=2)
     rates = [point.success for point in curve.points]
     dash = _DASHES[curve.dash or ("solid" if curve.tone == "blue" else "dashed")]
     marker = _MARKERS[curve.tone] if curve.marker is None else curve.marker

@@ -9,7 +9,7 @@ import numpy as np
 
 from agent_gym.report.benchmark.plan import TRAIN
 from agent_gym.report.benchmark.suites import POLICIES
-from agent_gym.report.benchmark.table import LEARNED, SOLVED
+from agent_gym.report.benchmark.table import FEW, LEARNED, SOLVED
 from agent_gym.report.charts import Point, Series, Tone, learning_curves, standalone
 from agent_gym.report.figures import duration, integer, number
 from agent_gym.report.kit import write
@@ -33,12 +33,14 @@ _LOOKS: Mapping[str, tuple[Tone, str, str]] = {
 _HEAD = """# Benchmark: suite {suite}
 
 Every policy on every environment, on the tasks of {seeds}: `agent-gym benchmark --suite {suite}` runs the commands at
-the end of this page, and makes the page from their answers (agent-gym {version}, code {code}).
+the end of this page, and makes the page from their answers (agent-gym {version}). In an empty folder they give the rows again: exactly, on
+the same kind of machine, but for the times and but for `async-maskable-ppo` and the policies with `candidate-ppo` in their names, whose
+PPO learns from what comes first.
 
 - **Success** is the share of episodes that end in success, on the outcome alone, all seeds pooled. Every policy is measured on the same
   tasks of a seed; a trained policy is what that seed's training found best on the validation split. The **95 % interval** is a bootstrap
-  over tasks, each with all its episodes (Wilson's, of as many trials as tasks, where all went alike). It covers which tasks were drawn,
-  and not which trainings were: with so few seeds that is better seen in the rates of the single seeds, in brackets behind it.
+  over tasks, each with all its episodes (as wide as Wilson's, of as many trials as tasks, where all went alike). It covers which tasks
+  were drawn, and not which trainings were: with so few seeds that is better seen in the rates of the single seeds, in brackets behind it.
 - **Steps** are the environment steps of PPO, as many with demonstrations as without; demonstrations (*demos*, episodes in which the
   oracle acted or was asked) come on top.
 - **Times** are means over seeds, of the training with its demonstrations and validations: wall clock, and CPU seconds of the process and
@@ -80,7 +82,6 @@ def _head(result: Mapping[str, Any]) -> str:
         suite=result["suite"],
         seeds="one seed" if result["seeds"] == 1 else f"{result['seeds']} seeds",
         version=result["version"],
-        code=", ".join(result["code"]) or "unknown",
         resumed=_RESUMED if any(row["resumed"] for row in result["rows"]) else "",
         jobs="no commands" if not jobs else "one command" if jobs == "1" else f"{jobs} commands",
     )
@@ -98,8 +99,10 @@ def _environment(result: Mapping[str, Any], env_id: str, folder: Path) -> list[s
         head = ["policy", *splits, "turns", "invalid actions", "steps", "demos", "wall", "CPU"]
         lines = [_line(policy, rows, splits) for policy in dict.fromkeys(policy for policy, _ in rows)]
         version = next(iter(rows.values()))["env_version"]
-        parts.append(f"Version {version}. Turns and invalid actions on split `{splits[0]}`.\n")
+        parts.append(f"Version {version}; {_code(rows)}. Turns and invalid actions on split `{splits[0]}`.\n")
         parts.append(_table(head, lines))
+        if lost := [f"{row['infra_errors']} of `{policy}` on `{split}`" for (policy, split), row in rows.items() if row["infra_errors"]]:
+            parts.append(f"Lost to infrastructure errors, and in no rate, are episodes: {', '.join(lost)}.\n")
     left_out: dict[str, list[str]] = {}
     for left in result["left_out"]:
         if left["env_id"] == env_id and left["policy"] is not None:
@@ -110,6 +113,15 @@ def _environment(result: Mapping[str, Any], env_id: str, folder: Path) -> list[s
     if env_id in result["families"]:
         parts += _families(result["families"][env_id])
     return parts
+
+
+def _code(rows: Mapping[tuple[str, str], Mapping[str, Any]]) -> str:
+    """The code that answered; where it was not the same for all rows, whose it was."""
+    by_code: dict[tuple[str, ...], list[str]] = {}
+    for (policy, _), row in rows.items():
+        by_code.setdefault(tuple(row["code"]), []).append(f"`{policy}`")
+    told = {" and ".join(code) or "unknown": ", ".join(dict.fromkeys(policies)) for code, policies in by_code.items()}
+    return f"code {next(iter(told))}" if len(told) == 1 else "; ".join(f"code {code} for {policies}" for code, policies in told.items())
 
 
 def _line(policy: str, rows: Mapping[tuple[str, str], Mapping[str, Any]], splits: Sequence[str]) -> list[str]:
@@ -158,9 +170,11 @@ def _picture(result: Mapping[str, Any], env_id: str, rows: Mapping[tuple[str, st
     write(folder / f"{name}.svg", standalone(chart.wide))
     write(folder / f"{name}-narrow.svg", standalone(chart.narrow))
     return (
-        f'<picture><source media="(max-width: 600px)" srcset="{name}-narrow.svg"><img src="{name}.svg" alt="Learning curves"></picture>\n\n'
+        f'<picture><source media="(max-width: 600px)" srcset="{name}-narrow.svg">'
+        f'<img src="{name}.svg" alt="Learning curves, {env_id}"></picture>\n\n'
         "Success on validation tasks while learning, the mean over seeds with a band from the worst to the best of them. What begins\n"
-        "without demonstrations is dotted; policies that only imitate are one point at 0 steps. Grey, for comparison: the split `test`.\n"
+        "without demonstrations is dotted; policies that only imitate are one point at 0 steps, with a bar for the band. Grey, for\n"
+        "comparison: the split `test`.\n"
     )
 
 
@@ -188,23 +202,33 @@ def _families(found: Mapping[str, Any]) -> list[str]:
             number(row["random"], 2),
             number(row["heuristic"], 2),
             _rate(row["difference"], row["difference_ci95"]),
-            "heuristic solves it" if row["heuristic_solves"] else "learned" if best in row["learned_by"] else "not learned",
+            _verdict(row, best),
         ]
         for row in found["rows"]
     ]
     head = ["family", "tasks", f"`{best}`", "random", "heuristic", "trained − random", "verdict"]
-    unlearned = [row for row in found["rows"] if best not in row["learned_by"]]
+    judged = [row for row in found["rows"] if row["tasks"] >= FEW]
+    unlearned = [row for row in judged if best not in row["learned_by"]]
     nobody = [f"`{row['task_type']}`" for row in unlearned if not row["learned_by"]]
     others = [f"`{row['task_type']}` (by {', '.join(row['learned_by'])})" for row in unlearned if row["learned_by"]]
     solved = [f"`{row['task_type']}`" for row in found["rows"] if row["heuristic_solves"]]
     told = [
-        f"The best trained policy, by this table, is `{best}`. A family counts as learned where it beats chance by {LEARNED} or more, the\n"
-        f"interval (over tasks) above 0: that is so in {len(lines) - len(unlearned)} of {len(lines)} families.",
+        f"The best trained policy, by this table, is `{best}`. Its families, each task counting once: one is learned where chance is\n"
+        f"beaten by {LEARNED} or more, the interval (over tasks) above 0. That is so in {len(judged) - len(unlearned)} of {len(judged)} "
+        f"families with {FEW} tasks or more.",
         f"**No policy learned** {', '.join(nobody)}." if nobody else "",
         f"Others learned {', '.join(others)}." if others else "",
-        f"**The heuristic solves** {', '.join(solved)} ({SOLVED} or more): nothing is to be learned there." if solved else "",
+        f"**The heuristic solves** {', '.join(solved)} ({SOLVED} or more): little is left to be learned there." if solved else "",
     ]
     return ["\n".join(line for line in told if line) + "\n", _table(head, lines)]
+
+
+def _verdict(row: Mapping[str, Any], best: str) -> str:
+    if row["tasks"] < FEW:
+        return "too few tasks"
+    if row["heuristic_solves"]:
+        return "heuristic solves it"
+    return "learned" if best in row["learned_by"] else "not learned"
 
 
 def _lacking(result: Mapping[str, Any]) -> list[str]:

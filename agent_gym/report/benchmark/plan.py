@@ -3,7 +3,7 @@
 import json
 import shlex
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -96,6 +96,13 @@ class Plan:
     chains: tuple[Chain, ...]
     left_out: tuple[LeftOut, ...]
     notes: Mapping[str, Sequence[str]] = field(default_factory=dict)
+
+    def only(self, env_ids: Collection[str], policies: Collection[str], seeds: int) -> "Plan":
+        """The part of it that concerns these environments and policies, and so many seeds."""
+        chains = (one for one in self.chains if one.env_id in env_ids and one.policy in policies and one.seed < seeds)
+        left_out = (one for one in self.left_out if one.env_id in env_ids and one.policy in (None, *policies))
+        notes = {env_id: notes for env_id, notes in self.notes.items() if env_id in env_ids}
+        return Plan(replace(self.suite, seeds=seeds), tuple(chains), tuple(left_out), notes)
 
 
 def plan(suite: Suite) -> Plan:

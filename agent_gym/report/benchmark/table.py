@@ -11,12 +11,14 @@ from agent_gym.report.benchmark.plan import TRAIN, Chain, Plan
 from agent_gym.report.benchmark.suites import POLICIES
 from agent_gym.report.benchmark.work import Record, answers
 
-__all__ = ["LEARNED", "SOLVED", "collect"]
+__all__ = ["FEW", "LEARNED", "SOLVED", "collect"]
 
 LEARNED = 0.3
 """By how much a trained policy must beat chance on a family, its interval above 0, for the family to count as learned."""
+FEW = 5
+"""A family that was met in fewer tasks than these counts neither as learned nor as not learned."""
 SOLVED = 0.8
-"""The heuristic's success from which on a family needs no learning."""
+"""The heuristic's success from which on little of a family is left to be learned."""
 
 Counts = dict[str, tuple[int, int]]
 """Successes and trials of each task."""
@@ -30,23 +32,23 @@ def collect(plan: Plan, folder: Path) -> dict[str, Any]:
         folder: The benchmark's folder.
 
     Returns:
-        ``suite``, ``version`` (this package's), ``code`` (digests of the code that answered), ``seeds``, ``jobs`` (how many commands
-        ran side by side, each number that occurs), and
+        ``suite``, ``version`` (this package's), ``seeds``, ``jobs`` (how many commands ran side by side, each number that occurs), and
 
         - ``rows``: one an environment, policy and split: ``env_id, env_version, policy, split, episodes, infra_errors, tasks``
           (different ones), ``seeds`` (those that were measured), ``success_rate, success_ci95`` (clustered by task, all seeds
           pooled), ``success_by_seed, by_task_type`` (each with ``episodes, tasks, success_rate, success_ci95``), ``turns_mean,
           invalid_action_rate, env_steps`` (of PPO) and ``demonstrations`` (episodes of the oracle, DAgger's included) of each
           training, the means over seeds ``train_wall_s, train_cpu_s, eval_wall_s, eval_cpu_s``, ``resumed`` (trainings that were
-          broken off and went on), and ``commands``;
+          broken off and went on), ``code`` (digests of the code that trained and measured), and ``commands``;
         - ``families``: of each environment's split ``test``, see below;
         - ``curves``: by environment and policy, for each seed the ``[steps, success rate]`` on the validation split;
         - ``missing``: what there is no figure of yet, with ``env_id, policy, seed, step, why`` and its ``command``;
         - ``left_out``: what makes no sense, with ``env_id, policy, why``; and ``notes`` by environment.
 
         ``families`` has for each environment the ``policy`` that did best among the trained, and ``rows``: ``task_type,
-        tasks, success_rate, random, heuristic, difference`` (trained − random, the mean over tasks), ``difference_ci95`` (over tasks),
-        ``learned_by`` (trained policies that beat random by `LEARNED` or more, the interval above 0) and ``heuristic_solves``.
+        tasks, success_rate, random, heuristic, difference`` (trained − random), all means over tasks, ``difference_ci95`` (over tasks),
+        ``learned_by`` (trained policies that beat random on `FEW` tasks or more by `LEARNED` or more, the interval above 0) and
+        ``heuristic_solves``.
     """
     found = [(chain, answers(chain, folder)) for chain in plan.chains]
     done = [record for _, records in found for record in records if record is not None and record.status == "done"]
@@ -55,7 +57,6 @@ def collect(plan: Plan, folder: Path) -> dict[str, Any]:
     return {
         "suite": plan.suite.name,
         "version": VERSION,
-        "code": sorted({record.answer["versions"]["code"] for record in done if "versions" in record.answer}),
         "seeds": plan.suite.seeds,
         "jobs": sorted({record.jobs for record in done}),
         "rows": rows,
@@ -123,6 +124,7 @@ def _row(group: Sequence[_Found], split: str, folder: Path) -> dict[str, Any]:
         "eval_wall_s": _mean([record.wall_s for record in evaluated]),
         "eval_cpu_s": _mean([record.cpu_s for record in evaluated]),
         "resumed": sum(record.attempts > 1 for record in trained),
+        "code": sorted({record.answer["versions"]["code"] for record in (*trained, *evaluated) if "versions" in record.answer}),
         "commands": [command.line(folder) for one, _ in group for command in one.commands if command.step in (TRAIN, split)],
     }
 
@@ -131,11 +133,16 @@ def _figures(counts: Sequence[tuple[int, int]]) -> dict[str, Any]:
     rate = _rate(counts)
     if rate is None:
         ends = None
-    elif rate in (0.0, 1.0):  # all alike: a bootstrap sees no spread; the interval of as many trials as there are tasks does
-        ends = list(wilson(len(counts) * int(rate), len(counts)))
+    elif len({successes / trials for successes, trials in counts}) == 1:
+        ends = [max(0.0, rate - _unseen(len(counts))), min(1.0, rate + _unseen(len(counts)))]
     else:
         ends = list(bootstrap_clustered(counts))
     return {"tasks": len(counts), "success_rate": rate, "success_ci95": ends}
+
+
+def _unseen(tasks: int) -> float:
+    """How far off a rate may be where all tasks went alike, so that a bootstrap sees no spread: Wilson's, of as many trials as tasks."""
+    return wilson(0, tasks).high
 
 
 def _by_type(measured: Sequence[Mapping[str, Any]]) -> dict[str, Counts]:
@@ -167,20 +174,20 @@ def _families(cells: _Cells) -> dict[str, dict[str, Any]]:
         for name in types[best]:
             differences = {policy: _difference(types[policy].get(name, {}), chance.get(name, {})) for policy in trained}
             difference, ends = differences[best]
-            words = _rate(list(heuristic.get(name, {}).values()))
+            words = _mean_over_tasks(heuristic.get(name, {}))
             rows.append(
                 {
                     "task_type": name,
                     "tasks": len(types[best][name]),
-                    "success_rate": _rate(list(types[best][name].values())),
-                    "random": _rate(list(chance.get(name, {}).values())),
+                    "success_rate": _mean_over_tasks(types[best][name]),
+                    "random": _mean_over_tasks(chance.get(name, {})),
                     "heuristic": words,
                     "difference": difference,
                     "difference_ci95": ends,
                     "learned_by": [
                         policy
                         for policy, (by, ci) in differences.items()
-                        if by is not None and ci is not None and by >= LEARNED and ci[0] > 0
+                        if by is not None and ci is not None and by >= LEARNED and ci[0] > 0 and len(types[policy][name]) >= FEW
                     ],
                     "heuristic_solves": words is not None and words >= SOLVED,
                 }
@@ -195,12 +202,13 @@ def _difference(trained: Counts, chance: Counts) -> tuple[float | None, list[flo
     if not both:
         return None, None
     mean = math.fsum(both) / len(both)
-    if both.count(0.0) == len(both):  # as above: neither is known to be better, by no more than so many tasks would have shown
-        most = wilson(0, len(both)).high
-        return mean, [-most, most]
-    if both.count(1.0) == len(both):
-        return mean, list(wilson(len(both), len(both)))
+    if len(set(both)) == 1:
+        return mean, [max(-1.0, mean - _unseen(len(both))), min(1.0, mean + _unseen(len(both)))]
     return mean, list(bootstrap_paired(both))
+
+
+def _mean_over_tasks(counts: Counts) -> float | None:
+    return _mean([successes / trials for successes, trials in counts.values()]) if counts else None
 
 
 def _rate(counts: Sequence[tuple[int, int]]) -> float | None:

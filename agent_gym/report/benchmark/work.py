@@ -137,15 +137,11 @@ class _Worker:
         say(Event(self._done, self._total, ()))
 
     def run(self, chain: Chain) -> None:
-        """Runs what a chain still lacks. From the first command that is run on, all are: an answer about an earlier model is none."""
-        records = answers(chain, self._folder)
-        fresh = False
-        for number, command in enumerate(chain.commands):
-            record = records[number]
-            if record is not None and record.status == "done" and not fresh:
+        """Runs what a chain still lacks."""
+        for number, (command, record) in enumerate(zip(chain.commands, answers(chain, self._folder), strict=True)):
+            if record is not None and record.status == "done":
                 continue
             goes_on = record if command.step == TRAIN else None  # a measurement begins anew
-            fresh = fresh or command.step == TRAIN
             try:
                 done = self._command(chain, command, goes_on or Record(chain.key(number)))
             except _Stopped:
@@ -156,8 +152,10 @@ class _Worker:
 
     def _command(self, chain: Chain, command: Command, record: Record) -> bool:
         file = _file(self._folder, chain, command)
-        if command.step == TRAIN and not record.attempts:  # what is there was trained otherwise
+        if command.step == TRAIN and not record.attempts:  # what is there was trained otherwise, and so was what was measured
             shutil.rmtree(self._folder / TRAIN / chain.place, ignore_errors=True)
+            for other in chain.commands:
+                _file(self._folder, chain, other).unlink(missing_ok=True)
         record = replace(record, status="begun", attempts=record.attempts + 1, jobs=self._jobs, error="")
         _write(file, record)
         name = f"{chain.place} {command.step}"
@@ -248,7 +246,7 @@ def _file(folder: Path, chain: Chain, command: Command) -> Path:
 def _read(file: Path) -> Record | None:
     try:
         return Record(**json.loads(file.read_bytes()))
-    except FileNotFoundError:
+    except (FileNotFoundError, ValueError, TypeError):  # half a record, or one of other fields, answers nothing
         return None
 
 
