@@ -252,7 +252,7 @@ def test_episodes_lost_to_infrastructure_are_told(done: Path, tmp_path: Path) ->
 
 
 @pytest.mark.slow
-def test_a_part_of_the_work_leaves_the_table_whole(done: Path, tmp_path: Path) -> None:
+def test_a_part_of_the_work_leaves_the_table_whole(tmp_path: Path) -> None:
     whole = plan(SUITE)
     part = whole.only([TOOL], ["oracle"], 1)
     assert [(chain.policy, chain.seed) for chain in part.chains] == [("oracle", 0)]
