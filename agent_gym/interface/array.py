@@ -69,7 +69,7 @@ class ArrayInterface(Interface):
         if isinstance(action, np.ndarray) and action.size == 1:
             action = action.item()
         if isinstance(action, bool) or not isinstance(action, int | np.integer):
-            return InvalidAction(f"action: a {type(action).__name__} is no index; give one below {CANDIDATES}")
+            return InvalidAction(f"action: a {type(action).__name__} is no index; give one below {len(self.candidates)}")
         index = int.__index__(action) if isinstance(action, int) else int(action)
         calls = self._encoder.calls if self._encoder is not None else []
         if not 0 <= index < len(calls):

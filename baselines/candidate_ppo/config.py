@@ -11,7 +11,7 @@ __all__ = ["CandidatePPOConfig"]
 _NO_END = float("inf")
 _RANGES = {
     **TrainConfig.ranges,
-    **dict.fromkeys(("dagger", "lag_max", "bc_kl", "curriculum_floor"), (0, _NO_END)),
+    **dict.fromkeys(("dagger", "lag_max", "bc_kl"), (0, _NO_END)),
     **dict.fromkeys(("dagger_rounds", "embedding"), (1, _NO_END)),
     **dict.fromkeys(("ratio_clip", "weight_clip"), (1e-12, _NO_END)),
     "key_weight": (1, _NO_END),

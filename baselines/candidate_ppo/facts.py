@@ -2,7 +2,7 @@
 
 import itertools
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from agent_gym.baselines.candidate_ppo.pages import Page
@@ -40,6 +40,8 @@ class Facts:
         self._newest: frozenset[str] = frozenset()
         self._read: set[str] = set()
         self._version = 0
+        self._ranks: dict[str, tuple[int, dict[tuple[str, type], tuple[Any, Any]]]] = {}
+        self._said: dict[str, tuple[int, dict[str, list[Entity]]]] = {}
         self._of: dict[tuple[Entity, str], tuple[int, list[str]]] = {}
 
     def hear(self, tool: str, result: Any) -> list[str]:
@@ -134,17 +136,39 @@ class Facts:
         if entity in self.records:
             found = self._tokens(entity, self.records[entity])
         elif asks and entity[0] not in self._kinds:
-            telling = [(who, record) for who, record in self.records.items() if str(entity[1]) in self._answering(record, asks)]
-            found = list(dict.fromkeys(itertools.chain.from_iterable(self._tokens(who, record) for who, record in telling)))
+            telling = self._saying_of(asks).get(str(entity[1]), ())
+            found = list(dict.fromkeys(itertools.chain.from_iterable(self._tokens(who, self.records[who]) for who in telling)))
         else:
             found = []
         self._of[entity, asks] = (self._version, found)
         return found
 
-    @staticmethod
-    def _answering(record: Mapping[str, Any], asks: str) -> Iterator[str]:
-        """What a record says under the name of what is asked for."""
-        return (said(value) for name, value in record.items() if name == asks or term(name) == term(asks))
+    def _saying_of(self, asks: str) -> dict[str, list[Entity]]:
+        """The records by what they say under the name of what is asked for."""
+        kept = self._said.get(asks)
+        if kept is not None and kept[0] == self._version:
+            return kept[1]
+        found: dict[str, list[Entity]] = {}
+        for who, record in self.records.items():
+            for text in {said(value): None for name, value in record.items() if name == asks or term(name) == term(asks)}:
+                found.setdefault(text, []).append(who)
+        self._said[asks] = (self._version, found)
+        return found
+
+    def _extremes(self, kind: str) -> dict[tuple[str, type], tuple[Any, Any]]:
+        """The least and the greatest value of each field, of the records of a kind."""
+        kept = self._ranks.get(kind)
+        if kept is not None and kept[0] == self._version:
+            return kept[1]
+        ranked: dict[tuple[str, type], list[Any]] = {}
+        for entity, record in self.records.items():
+            if entity[0] == kind:
+                for name, value in record.items():
+                    if isinstance(value, int | float | str):
+                        ranked.setdefault((name, type(value)), []).append(value)
+        found = {field: (min(values), max(values)) for field, values in ranked.items()}
+        self._ranks[kind] = (self._version, found)
+        return found
 
     def _walk(self, value: Any, heard: list[tuple[Entity, Mapping[str, Any]]]) -> None:
         if isinstance(value, list):
@@ -172,7 +196,7 @@ class Facts:
 
     def _tokens(self, entity: Entity, fields: Mapping[str, Any]) -> list[str]:
         found = []
-        alike = [record for other, record in self.records.items() if other[0] == entity[0]] if entity[0] else []
+        extremes = self._extremes(entity[0]) if entity[0] else {}
         for name, value in fields.items():
             if isinstance(value, list):
                 found.append(f"{name}[{min(len(value), 4)}]")
@@ -191,11 +215,11 @@ class Facts:
                 found.append(f"{name}@part")
             found += [f"{name}=={other}" for other in itertools.islice(self._called.get(_key(value), ()), 4) if other != name]
             if _orders(value):
-                ranked = [record[name] for record in alike if type(record.get(name)) is type(value)]
-                if len(ranked) > 1 and min(ranked) != max(ranked):
-                    if value == max(ranked):
+                least, most = extremes.get((name, type(value)), (value, value))
+                if least != most:
+                    if value == most:
                         found.append(f"{name}:most")
-                    if value == min(ranked):
+                    if value == least:
                         found.append(f"{name}:least")
         return found
 

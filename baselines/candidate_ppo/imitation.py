@@ -7,6 +7,7 @@ plays, and the oracle says at each step what it would do there. So the policy le
 import functools
 import itertools
 import json
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -57,7 +58,7 @@ class Example:
 
 def warm_start(
     network: Scorer,
-    make: Callable[[], gymnasium.Env[Any, Any]],
+    make: Callable[[str], gymnasium.Env[Any, Any]],
     selection: Selection,
     config: CandidatePPOConfig,
     bars: Bars,
@@ -67,7 +68,7 @@ def warm_start(
 
     Args:
         network: Learns.
-        make: Makes an environment with the ragged interface; its oracle demonstrates.
+        make: Makes an environment with the ragged interface, whose oracle demonstrates, for who is to act in it: ``oracle`` or ``policy``.
         selection: The tasks.
         config: What was asked for.
         bars: Shows how far it is.
@@ -96,35 +97,48 @@ def warm_start(
         rate = {"batch_size": config.bc_batch_size, "learning_rate": learning_rate, "seed": config.seed}
         told.update(clone(network, examples, epochs=passes, progress=say, **rate))  # type: ignore[arg-type]
 
-    with AsyncPool(functools.partial(_advised, make), config.n_envs, backend=config.backend, seed=config.seed) as pool:
-        if config.bc:
-            bars.begin("demonstrations", config.bc)
-            shown = demonstrations(pool, stratified(selection, config.bc, config.seed), config, progress=bars.advance)
-            told["demonstrations"] = len(shown)
-            examples += itertools.chain.from_iterable(shown)
-        if config.demos is not None:
-            found = list(recorded(TrajectoryStore(config.demos), config.env_id, gamma=config.gamma))
-            told["recorded"] = len(found)
-            examples += itertools.chain.from_iterable(found)
-        if (config.bc or config.demos is not None) and not examples:
-            raise ConfigurationError("none of the demonstrations succeeded with the calls on offer, so there is nothing to clone")
-        if examples:
-            learn(config.bc_epochs, config.bc_learning_rate)
-        rounds = min(config.dagger_rounds, config.dagger)
-        for number in range(rounds):
-            share = config.dagger // rounds + (number < config.dagger % rounds)
-            bars.begin(f"DAgger {number + 1} of {rounds}", share)
-            tasks = stratified(selection, share, derive_seed("dagger", config.seed, number))
-            if known := [task for task in tasks if selection.get(task).oracle_kind != "observational"]:
-                raise ConfigurationError(
-                    f"task {known[0]!r}: its oracle is {selection.get(known[0]).oracle_kind!r}, and DAgger asks it about states that the "
-                    "policy got into; leave DAgger out (dagger 0), or name families with an observational oracle"
-                )
-            examples += dagger(network, pool, tasks, config, oracle_share=0.5 ** (number + 1), number=number, progress=bars.advance)
-            learn(max(1, config.bc_epochs // 2), config.bc_learning_rate / 2)
-        if rounds:
-            told["dagger"] = config.dagger
+    def pool(source: str) -> AsyncPool:
+        return AsyncPool(functools.partial(_advised, make, source), config.n_envs, backend=config.backend, seed=config.seed)
+
+    rounds = _rounds(selection, config)
+    if config.bc:
+        bars.begin("demonstrations", config.bc)
+        with pool("oracle") as envs:
+            shown = demonstrations(envs, stratified(selection, config.bc, config.seed), config, progress=bars.advance)
+        told["demonstrations"] = len(shown)
+        examples += itertools.chain.from_iterable(shown)
+    if config.demos is not None:
+        found = list(recorded(TrajectoryStore(config.demos), config.env_id, selection, gamma=config.gamma))
+        told["recorded"] = len(found)
+        examples += itertools.chain.from_iterable(found)
+    if (config.bc or config.demos is not None) and not examples:
+        raise ConfigurationError("none of the demonstrations succeeded with the calls on offer, so there is nothing to clone")
+    if examples:
+        learn(config.bc_epochs, config.bc_learning_rate)
+    if rounds:
+        with pool("policy") as envs:
+            for number, tasks in enumerate(rounds):
+                bars.begin(f"DAgger {number + 1} of {len(rounds)}", len(tasks))
+                examples += dagger(network, envs, tasks, config, oracle_share=0.5 ** (number + 1), number=number, progress=bars.advance)
+                if not examples:
+                    raise ConfigurationError("the oracle's call was nowhere on offer, so DAgger has nothing to clone")
+                learn(max(1, config.bc_epochs // 2), config.bc_learning_rate / 2)
+        told["dagger"] = config.dagger
     return {**told, "examples": len(examples)} if examples else {}
+
+
+def _rounds(selection: Selection, config: CandidatePPOConfig) -> list[list[str]]:
+    """The tasks of each round of DAgger."""
+    count = min(config.dagger_rounds, config.dagger)
+    shares = [config.dagger // count + (number < config.dagger % count) for number in range(count)]
+    rounds = [stratified(selection, share, derive_seed("dagger", config.seed, number)) for number, share in enumerate(shares)]
+    for task in itertools.chain.from_iterable(rounds):
+        if (kind := selection.get(task).oracle_kind) != "observational":
+            raise ConfigurationError(
+                f"task {task!r}: its oracle is {kind!r}, and DAgger asks it about states that the policy got into; leave DAgger out "
+                "(dagger 0), or name families with an observational oracle"
+            )
+    return rounds
 
 
 def demonstrations(
@@ -269,8 +283,8 @@ def dagger(
     return list(itertools.chain.from_iterable(found))
 
 
-def _advised(make: Callable[[], gymnasium.Env[Any, Any]]) -> gymnasium.Env[Any, Any]:
-    return Advice(make())
+def _advised(make: Callable[[str], gymnasium.Env[Any, Any]], source: str) -> gymnasium.Env[Any, Any]:
+    return Advice(make(source))
 
 
 def stratified(selection: Selection, count: int, seed: int) -> list[str]:
@@ -305,25 +319,35 @@ def _in_turn(selection: Selection, family: str, low: float, high: float, rng: np
             yield from (task for turn in itertools.zip_longest(*strata.values()) for task in turn if task is not None)
 
 
-def recorded(store: TrajectoryStore, env_id: str, *, gamma: float, split: str = "train") -> Iterator[list[Example]]:
-    """The successful episodes of a store, with candidates as they would have been offered.
+def recorded(store: TrajectoryStore, env_id: str, selection: Selection, *, gamma: float) -> Iterator[list[Example]]:
+    """The successful episodes of a store, with candidates as they would have been offered; each family counts alike.
 
-    Left out are steps whose call is not among them: a person can write what cannot be chosen.
+    Left out are what a policy played, episodes whose steps were not kept, and steps whose call is not among the candidates: a person can
+    write what cannot be chosen.
 
     Args:
         store: The store.
         env_id: Whose episodes.
+        selection: Of which tasks; what is measured on is not learned from.
         gamma: Discount of the returns.
-        split: Of which split; what is measured on is not learned from.
     """
     name = env_id.rpartition(":")[2].replace("'", "''")
-    for row in store.episodes(where=f"env_id = '{name}' AND split = '{split}' AND outcome = 'success' AND source <> 'policy'"):
+    low, high = selection.difficulty or (0.0, 1.0)
+    ids = {family: frozenset(tasks) for family, tasks in selection.by_family.items()}
+    rows = [
+        row
+        for row in store.episodes(where=f"env_id = '{name}' AND outcome = 'success' AND source <> 'policy'")
+        if row["task_id"] in ids.get(row["task_type"], ()) and low <= selection.get(row["task_id"]).difficulty <= high
+    ]
+    episodes_of = Counter(row["task_type"] for row in rows)
+    for row in rows:
+        weight = len(rows) / (len(episodes_of) * episodes_of[row["task_type"]])
         episode = store.episode(row["episode_id"])
-        if episode["tools"] is None:
+        steps = list(store.steps(row["episode_id"]))
+        if episode["tools"] is None or not steps:
             continue
         functions = [tool.get("function", tool) for tool in json.loads(episode["tools"])]
         toolbox = Toolbox([ToolSpec(name=one["name"], description=one["description"], parameters=one["parameters"]) for one in functions])
-        steps = list(store.steps(row["episode_id"]))
         seen = [json.loads(step["obs_data"]) for step in steps]
         ahead = discounted([step["reward"] or 0.0 for step in steps[1:]], gamma)
         encoder = RaggedEncoder(seen[0]["goal"], toolbox)
@@ -335,6 +359,6 @@ def recorded(store: TrajectoryStore, env_id: str, *, gamma: float, split: str = 
                 key = dumps(ToolCall(call["name"], call["arguments"]).to_dict())
                 index = next((i for i, candidate in enumerate(encoder.encoder.offered) if candidate.key == key), None)
                 if index is not None:
-                    found.append(Example(observation, index, returns))
+                    found.append(Example(observation, index, returns, weight))
         if found:
             yield found

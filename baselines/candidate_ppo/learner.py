@@ -44,9 +44,9 @@ def train(
 ) -> TrainResult:
     """Trains a policy.
 
-    With ``lag_max`` 0 two equal runs on the same machine learn the same, and a run that goes on from a checkpoint the same as one that
-    was never broken off: at each checkpoint all episodes are begun anew. With more, which steps fall into which rollout depends on how long
-    things take.
+    With ``lag_max`` 0 two equal runs on the same machine learn the same, and a run that was killed and goes on from its checkpoint the
+    same as one that was never broken off: every ``checkpoint_every`` steps all episodes are begun anew. One that ``time_limit_s`` ended
+    begins them anew where that was. With more, which steps fall into which rollout depends on how long things take.
 
     Args:
         config: What to do.
@@ -72,19 +72,21 @@ def train(
     sampler = TaskSampler(selection, floor=config.curriculum_floor, seed=config.seed)
     learner = Learner(config)
     summary: dict[str, Any] = {}
+    state: Mapping[str, Any] = {}
+    if going_on:
+        state, tensors = read(folder / "checkpoint.zip")
+        learner.load_state_dict(folder / "checkpoint.zip", state, tensors)
+        summary["imitation"] = state["imitation"]
     with (
         Bars(progress) as bars,
-        SummaryWriter(str(folder / "tensorboard")) as board,
+        # What was told after the checkpoint comes again.
+        SummaryWriter(str(folder / "tensorboard"), purge_step=learner.steps + 1 if learner.steps else None) as board,
         AsyncPool(functools.partial(make, "policy"), config.n_envs, backend=config.backend, seed=config.seed) as pool,
     ):
         collector = Collector(pool, config, sampler)
-        state: Mapping[str, Any] = {}
         if going_on:
-            state, tensors = read(folder / "checkpoint.zip")
-            learner.load_state_dict(folder / "checkpoint.zip", state, tensors)
             collector.load_state_dict(state["collector"])
             sampler.load_state_dict(state["sampler"])
-            summary["imitation"] = state["imitation"]
 
         def save(path: Path, card: Mapping[str, Any], resumable: bool) -> None:
             if resumable:
@@ -95,7 +97,7 @@ def train(
 
         keeper = Keeper(config, folder, state, lambda: CandidatePPOPolicy(learner.network, version=learner.steps), save, bars)
         if not going_on:
-            summary["imitation"] = warm_start(learner.network, functools.partial(make, "oracle"), selection, config, bars, board)
+            summary["imitation"] = warm_start(learner.network, make, selection, config, bars, board)
             learner.keep_prior()
         bars.begin("CandidatePPO", config.steps, learner.steps)
         keeper.keep(learner.steps)
@@ -270,7 +272,7 @@ class Learner:
             self.optimizer.load_state_dict(tensors["optimizer"])
             self.prior = None if tensors["prior"] is None else network_of(path, card, tensors["prior"])
             self.steps, self.told, self._rng.bit_generator.state = own["steps"], own["told"], own["rng"]
-        except (KeyError, ValueError) as error:
+        except (KeyError, ValueError, TypeError, AttributeError) as error:
             if isinstance(error, ConfigurationError):
                 raise
             raise ConfigurationError(f"{str(path)!r} is no checkpoint to go on from: {error!r}; train again in another folder") from error

@@ -68,7 +68,7 @@ class Objective(NamedTuple):
 
     Attributes:
         loss: To be minimised, a scalar.
-        clipped: Share of the steps whose gradient the clip took.
+        clipped: Share of the steps whose ratio is out of the clip's range.
     """
 
     loss: Tensor

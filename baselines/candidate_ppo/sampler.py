@@ -39,8 +39,8 @@ class TaskSampler:
         weights = rates * (1 - rates) + _LEAST
         shares = self._floor / len(families) + (1 - self._floor) * weights / weights.sum()
         family = families[int(self._rng.choice(len(families), p=shares / shares.sum()))]
-        one = Selection(self._selection.get, {family: self._selection.by_family[family]}, None)
-        return one.draw(self._rng).id if self._selection.difficulty is None else self._selection.draw(self._rng).id
+        one = Selection(self._selection.get, {family: self._selection.by_family[family]}, self._selection.difficulty)
+        return one.draw(self._rng).id
 
     def update(self, family: str, success: bool) -> None:
         """Takes in how an episode ended."""

@@ -5,6 +5,7 @@ import json
 import os
 import pickle
 import zipfile
+import zlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,8 @@ from agent_gym.policies.per_episode import PerEpisode
 __all__ = ["CandidatePPOPolicy", "read", "write"]
 
 _TENSORS = "tensors.pt"
+_DAMAGED = (OSError, KeyError, TypeError, ValueError, EOFError, NotImplementedError, RuntimeError, zipfile.BadZipFile, zlib.error)
+"""What reading a zip raises, by what is wrong with it."""
 _POLICY = "agent_gym.baselines.candidate_ppo:CandidatePPOPolicy"
 
 
@@ -53,7 +56,9 @@ def read(path: str | Path) -> tuple[dict[str, Any], dict[str, Any]]:
         with zipfile.ZipFile(path) as archive:
             card = json.loads(archive.read(MODEL_CARD))
             held = archive.read(_TENSORS)  # which compares its checksum
-    except (OSError, KeyError, zipfile.BadZipFile, json.JSONDecodeError) as error:
+        if not isinstance(card, dict):
+            raise TypeError(f"{MODEL_CARD} holds no object")
+    except _DAMAGED as error:
         raise ConfigurationError(
             f"{str(path)!r} is no model of CandidatePPO, or a damaged one: {error}; take an earlier copy, or train again in another folder"
         ) from error
@@ -63,8 +68,11 @@ def read(path: str | Path) -> tuple[dict[str, Any], dict[str, Any]]:
             "train again, or use the version of agent_gym that trained it"
         )
     try:
-        return card, torch.load(io.BytesIO(held), weights_only=True)
-    except (RuntimeError, pickle.UnpicklingError, EOFError) as error:
+        tensors = torch.load(io.BytesIO(held), weights_only=True)
+        if not isinstance(tensors, dict):
+            raise TypeError(f"{_TENSORS} holds no dict")
+        return card, tensors
+    except (RuntimeError, pickle.UnpicklingError, EOFError, TypeError) as error:
         raise ConfigurationError(f"{str(path)!r} is damaged: {error}; take an earlier copy, or train again in another folder") from error
 
 
@@ -77,7 +85,7 @@ def network_of(path: str | Path, card: Mapping[str, Any], weights: Mapping[str, 
     try:
         network = Scorer(card["config"]["width"], card["config"]["embedding"])
         network.load_state_dict(weights)
-    except (KeyError, TypeError, RuntimeError) as error:
+    except (KeyError, TypeError, AttributeError, RuntimeError) as error:
         raise ConfigurationError(f"{str(path)!r}: its weights do not fit its configuration: {error}; train again") from error
     return network
 
@@ -111,7 +119,7 @@ class CandidatePPOPolicy(Policy):
         """
         card, tensors = read(path)
         torch.set_num_threads(1)
-        network = network_of(path, card, tensors["network"])
+        network = network_of(path, card, tensors.get("network", {}))
         name = str(card.get("name", Path(path).stem))
         return cls(network, name=name, version=int(card.get("steps", 0)), deterministic=deterministic, seed=seed)
 

@@ -24,6 +24,8 @@ from agent_gym.errors import ConfigurationError  # noqa: E402
 from agent_gym.evaluation import evaluate  # noqa: E402
 from agent_gym.runner import AsyncPool  # noqa: E402
 from agent_gym.trajectories import TrajectoryStore  # noqa: E402
+from agent_gym.trajectories.policy import load_policy  # noqa: E402
+from agent_gym.trajectories.retention import collect_garbage  # noqa: E402
 from agent_gym.wrappers import RecordTrajectory  # noqa: E402
 
 ENV_ID = "AgentBase/ToolTask-v0"
@@ -100,14 +102,29 @@ def test_recorded_episodes_are_cloned_as_if_they_were_shown(tmp_path: Path) -> N
     tasks = stratified(selection(env, "cancel"), 2, seed=0)
     lived = shown(env, tasks)
     env.close()
-    found = [example for episode in recorded(TrajectoryStore(tmp_path), "agent_gym:" + ENV_ID, gamma=0.9) for example in episode]
+    store, chosen = TrajectoryStore(tmp_path), selection(env, "cancel")
+    found = [example for episode in recorded(store, "agent_gym:" + ENV_ID, chosen, gamma=0.9) for example in episode]
     assert len(found) == len(lived) > 6
     for one, other in zip(lived, found, strict=True):
         assert one.action == other.action
         assert one.returns == pytest.approx(other.returns)
         assert all(np.array_equal(one.observation[name], other.observation[name]) for name in one.observation)
-    assert not list(recorded(TrajectoryStore(tmp_path), ENV_ID, gamma=0.9, split="test"))
-    assert not list(recorded(TrajectoryStore(tmp_path), "AgentBase/WebTask-v0", gamma=0.9))
+    tests = env.get_wrapper_attr("tasks").select("test")
+    assert not list(recorded(store, ENV_ID, tests, gamma=0.9))
+    assert not list(recorded(store, ENV_ID, selection(env, "exchange"), gamma=0.9))
+    assert not list(recorded(store, "AgentBase/WebTask-v0", chosen, gamma=0.9))
+    collect_garbage(store, load_policy(None).model_copy(update={"successes_per_task": 0, "thin_after_days": 0.0}))
+    assert len(store.episodes(where="outcome = 'success'")) == 2
+    assert not list(recorded(store, ENV_ID, chosen, gamma=0.9))
+
+
+def test_each_family_of_a_store_counts_alike(tmp_path: Path) -> None:
+    env = RecordTrajectory(tool_task(families=["cancel", "book"]), store=str(tmp_path), source="human")
+    shown(env, [*stratified(selection(env, "cancel"), 3, seed=0), *stratified(selection(env, "book"), 1, seed=0)])
+    chosen = selection(env, "cancel", "book")
+    env.close()
+    weights = sorted(episode[0].weight for episode in recorded(TrajectoryStore(tmp_path), ENV_ID, chosen, gamma=0.9))
+    assert weights == pytest.approx([2 / 3, 2 / 3, 2 / 3, 2])
 
 
 def test_the_oracle_says_what_to_do_where_the_policy_got_to() -> None:

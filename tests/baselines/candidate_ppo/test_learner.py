@@ -1,9 +1,11 @@
 """Training: the same from a checkpoint as in one go, nothing too old, nothing lost, and errors that say what to try."""
 
 import dataclasses
+import itertools
 import json
 import time
 import zipfile
+from collections import Counter
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -15,16 +17,17 @@ torch = pytest.importorskip("torch")
 
 from agent_gym.agent_env import AgentEnv  # noqa: E402
 from agent_gym.baselines.candidate_ppo import CandidatePPOConfig, CandidatePPOPolicy, train  # noqa: E402
-from agent_gym.baselines.candidate_ppo.collector import Collector  # noqa: E402
+from agent_gym.baselines.candidate_ppo.collector import Collector, Step  # noqa: E402
 from agent_gym.baselines.candidate_ppo.features import INTERFACE  # noqa: E402
 from agent_gym.baselines.candidate_ppo.learner import Learner  # noqa: E402
-from agent_gym.baselines.candidate_ppo.network import Scorer, collate  # noqa: E402
+from agent_gym.baselines.candidate_ppo.network import Scorer, collate, relative_entropy  # noqa: E402
 from agent_gym.baselines.candidate_ppo.sampler import TaskSampler  # noqa: E402
 from agent_gym.baselines.candidate_ppo.saved import read, write  # noqa: E402
 from agent_gym.errors import ConfigurationError, InfrastructureError  # noqa: E402
 from agent_gym.evaluation import evaluate  # noqa: E402
 from agent_gym.policies import load  # noqa: E402
-from agent_gym.runner import AsyncPool  # noqa: E402
+from agent_gym.policies.loading import MODEL_CARD  # noqa: E402
+from agent_gym.runner import AsyncPool, Batch, Row  # noqa: E402
 from agent_gym.testing.small import SmallTask  # noqa: E402
 from agent_gym.trajectories import TrajectoryStore  # noqa: E402
 
@@ -67,6 +70,23 @@ def registered(monkeypatch: pytest.MonkeyPatch) -> None:
     for name, env in ((ENV_ID, "agent_gym.testing.small:SmallTask"), ("UnevenLamps-v0", f"{__name__}:Uneven")):
         spec = gymnasium.envs.registration.EnvSpec(name, "agent_gym.factory:make", kwargs={"env": env})
         monkeypatch.setitem(gymnasium.registry, name, spec)
+
+
+def collected(config: CandidatePPOConfig, network: Scorer) -> tuple[list[Step], list[Row]]:
+    """A rollout, and the rows that it was made of."""
+    sampler = TaskSampler(SmallTask().tasks.select("train"), floor=1.0, seed=0)
+    rows: list[Row] = []
+
+    class Seen(AsyncPool):
+        def recv(self, *given: Any, **named: Any) -> Batch:
+            came = super().recv(*given, **named)
+            rows.extend(came)
+            return came
+
+    with Seen(ENV_ID, 4, env_kwargs={"interface": INTERFACE}) as pool:
+        collector = Collector(pool, config, sampler)
+        collector.restart()
+        return collector.collect(network), rows
 
 
 def digest(folder: Path) -> Any:
@@ -129,24 +149,44 @@ def test_no_step_is_older_than_allowed_and_none_is_lost(lag_max: int) -> None:
 
 
 def test_a_truncated_episode_ends_with_the_value_of_where_it_stood_and_a_terminated_one_with_none() -> None:
-    config = CandidatePPOConfig(**TINY, lag_max=0)
-    net = Scorer(16, 8)
-    sampler = TaskSampler(SmallTask().tasks.select("train"), floor=1.0, seed=0)
-    with AsyncPool(ENV_ID, 4, env_kwargs={"interface": INTERFACE}) as pool:
-        collector = Collector(pool, config, sampler)
-        collector.restart()
-        rollout = collector.collect(net)
+    config = CandidatePPOConfig(**{**TINY, "n_steps": 128}, lag_max=0)
+    rollout, rows = collected(config, Scorer(16, 8))
+    ended = [row for row in rows if row.kind == "step" and row.done]
+    truncated = [row for row in ended if row.truncated and not row.terminated]
+    assert 0 < len(truncated) < len(ended)
+    assert all(any(step.ahead is row.observation for step in rollout) for row in truncated)
     learner = Learner(config)
     values, _, _ = learner._before(rollout, False)
     following = learner._following(rollout, values)
     terminated = [at for at, step in enumerate(rollout) if step.last and step.ahead is None]
-    assert terminated
+    assert len(terminated) == len(ended) - len(truncated)
     assert (following[terminated] == 0).all()
     for at, step in enumerate(rollout):
         if not step.last:
             assert following[at] == values[at + 1]
         elif step.ahead is not None:
             assert following[at] == pytest.approx(learner.network(collate([step.ahead])).values.item(), abs=1e-5)
+
+
+def test_what_was_cloned_holds_it_back_until_it_is_let_go() -> None:
+    config = CandidatePPOConfig(**{**TINY, "bc": 1, "epochs": 10}, steps=128, learning_rate=0.01, bc_kl_until=0.5)
+    rollout, _ = collected(config, Learner(config).network)
+    batch = collate([step.observation for step in rollout])
+
+    def went(pull: float) -> float:
+        learner = Learner(dataclasses.replace(config, bc_kl=pull))
+        before = learner.network(batch).log_probs.detach()
+        learner.keep_prior()
+        learner.update(rollout, 0)
+        now = learner.network(batch).log_probs.detach()
+        return float(relative_entropy(now, before, batch.owner, len(rollout)).mean())
+
+    assert 0 < went(5.0) < went(0.5) < went(0.0)
+    learner = Learner(dataclasses.replace(config, bc_kl=5.0))
+    learner.keep_prior()
+    assert "policy/kl_to_bc" in learner.update(rollout, 0)
+    learner.steps = 64
+    assert "policy/kl_to_bc" not in learner.update(rollout, 1)
 
 
 @pytest.mark.slow
@@ -166,7 +206,8 @@ def test_it_learns_and_what_it_saves_acts(tmp_path: Path) -> None:
     assert isinstance(policy, CandidatePPOPolicy)
     assert evaluate(policy, ENV_ID, episodes=20)["success_rate"] > 0.8
     episodes = TrajectoryStore(tmp_path / "store").episodes(run_id=run.run_id)
-    assert {row["source"] for row in episodes} == {"oracle", "policy"}
+    assert Counter(row["source"] for row in episodes)["oracle"] == 40
+    assert Counter(row["policy_version_start"] is None for row in episodes if row["source"] == "policy")[True] >= 6  # DAgger's
 
 
 def test_saved_policies_act_alike_alone_and_in_a_batch() -> None:
@@ -179,6 +220,7 @@ def test_saved_policies_act_alike_alone_and_in_a_batch() -> None:
         assert [policy.act([pair])[0].action for pair in seen] == together
 
 
+@pytest.mark.slow
 def test_a_damaged_checkpoint_or_one_of_other_features_says_what_to_do(tmp_path: Path) -> None:
     config = CandidatePPOConfig(**TINY, steps=0)
     result = train(config, tmp_path, progress=False)
@@ -201,6 +243,26 @@ def test_a_damaged_checkpoint_or_one_of_other_features_says_what_to_do(tmp_path:
         archive.writestr("something", "else")
     with pytest.raises(ConfigurationError, match="no model of CandidatePPO"):
         CandidatePPOPolicy.load(result.model)
+    write(result.model, {"config": card["config"]}, {"network": {}})
+    small = bytearray(result.model.read_bytes())
+    told: Counter[str] = Counter()
+    for at, mask in itertools.product(range(len(small)), (1, 255)):
+        small[at] ^= mask
+        result.model.write_bytes(small)
+        small[at] ^= mask
+        try:
+            read(result.model)
+        except ConfigurationError:
+            told["refused"] += 1
+        else:
+            told["whole"] += 1  # a date, or the like
+    assert told["refused"] > told["whole"]
+    for strange in ("[]", "null", "\udcff"):
+        with zipfile.ZipFile(result.model, "w") as archive:
+            archive.writestr(MODEL_CARD, strange.encode("utf-8", "surrogateescape"))
+            archive.writestr("tensors.pt", b"")
+        with pytest.raises(ConfigurationError, match="no model of CandidatePPO"):
+            CandidatePPOPolicy.load(result.model)
     write(tmp_path / "checkpoint.zip", card, tensors)
     with pytest.raises(ConfigurationError, match="no checkpoint to go on from"):
         train(config, tmp_path, resume=True, progress=False)
@@ -241,8 +303,9 @@ def test_a_family_without_one_success_is_named(tmp_path: Path, monkeypatch: pyte
     assert json.loads((tmp_path / "summary.json").read_text())["never_solved"] == ["lamps/switch"]
 
 
-def test_families_are_drawn_where_there_is_something_to_learn() -> None:
-    selection = gymnasium.make("AgentBase/ToolTask-v0").get_wrapper_attr("tasks").select("train", ["cancel", "exchange"])
+@pytest.mark.parametrize("difficulty", [None, (0.0, 1.0)])
+def test_families_are_drawn_where_there_is_something_to_learn(difficulty: tuple[float, float] | None) -> None:
+    selection = gymnasium.make("AgentBase/ToolTask-v0").get_wrapper_attr("tasks").select("train", ["cancel", "exchange"], difficulty)
     sampler = TaskSampler(selection, floor=0.2, seed=0)
     cancel, exchange = selection.by_family
     for _ in range(200):
