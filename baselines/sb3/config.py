@@ -107,6 +107,9 @@ class TrainConfig:
             raise unknown("algo", self.algo, self.algorithms)
         if self.backend not in BACKENDS:
             raise unknown("backend", self.backend, BACKENDS)
+        for one in dataclasses.fields(self):
+            if one.type is int and type(getattr(self, one.name)) is not int:
+                raise ConfigurationError(f"{one.name} must be a whole number, got {getattr(self, one.name)!r}")
         for name, (low, high) in self.ranges.items():
             if not low <= getattr(self, name) <= high:
                 raise ConfigurationError(f"{name} must be within [{low:g}, {high:g}], got {getattr(self, name)}")

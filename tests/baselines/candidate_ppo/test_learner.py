@@ -322,6 +322,8 @@ def test_families_are_drawn_where_there_is_something_to_learn(difficulty: tuple[
 def test_bad_settings_are_named() -> None:
     with pytest.raises(ConfigurationError, match="lag_max must be within"):
         CandidatePPOConfig(lag_max=-1)
+    with pytest.raises(ConfigurationError, match=r"lag_max must be a whole number, got 1\.5"):
+        CandidatePPOConfig(lag_max=1.5)  # type: ignore[arg-type]
     with pytest.raises(ConfigurationError, match="gamma must be within"):
         CandidatePPOConfig(gamma=1.5)
     with pytest.raises(ConfigurationError, match="unknown algo 'ppo'"):
