@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Generic, TypeVar
 
-from agent_gym.world.scripts import Script
+from agent_gym.world.scripts import Script, as_far_as_it_goes
 from agent_gym.world.wording import Phrasebook
 
 __all__ = ["Request", "Requests"]
@@ -47,7 +47,7 @@ class Requests(Generic[R]):
     def oracle(self, goal: str) -> Script | None:
         """The script that solves a goal; None for words that no phrasebook has."""
         found = self.read(goal)
-        return None if found is None else found[0].oracle(found[1])
+        return None if found is None else as_far_as_it_goes(found[0].oracle(found[1]))
 
     def _read(self, goal: str) -> tuple[R, dict[str, str]] | None:
         return next(((request, slots) for request in self._requests if (slots := request.book.read(goal)) is not None), None)

@@ -7,6 +7,7 @@ import pytest
 from agent_gym.core import ToolCall
 from agent_gym.core.seeding import derive
 from agent_gym.world import Phrasebook, Route, Script, next_call
+from agent_gym.world.scripts import as_far_as_it_goes
 
 BOOK = Phrasebook(
     frames={"train": ("{who} Paint {thing} {colour}.", "Paint {thing} {colour}, please. {who}"), "held_out": ("Make {thing} {colour}!",)},
@@ -54,3 +55,10 @@ def test_a_script_goes_on_from_whatever_was_observed() -> None:
     assert next_call(script(), [start, found]) == read
     assert next_call(script(), [start, seen("read", {"key": "k"}, "ok", {}), found]) == ToolCall("finish")
     assert next_call(script(), [start, found, seen("read", {"key": "k"}, "empty", {})]) == ToolCall("finish")
+
+
+def test_a_script_ends_where_it_needs_what_it_was_refused() -> None:
+    start: dict[str, Any] = {"data": {"last": None}}
+    refused = seen("find", {"name": "a"}, "not_found", "nobody is called a")
+    assert next_call(as_far_as_it_goes(script()), [start]) == ToolCall("find", {"name": "a"})
+    assert next_call(as_far_as_it_goes(script()), [start, refused]) == ToolCall("finish")

@@ -91,7 +91,7 @@ def _refused(call: ToolCall, path: str, view: View) -> Record | None:
     alerts = [line.removeprefix("! ") for line in view["outline"].split("\n") if line.startswith("! ")]
     chosen = _CHOSEN.get(call.name)
     why = next((alert for alert in alerts if chosen is None or call.arguments[chosen] in alert.partition(";")[0]), None)
-    return None if why is None else dict(refusal(status, why))
+    return None if why is None else refusal(status, why)
 
 
 def _about(call: ToolCall) -> str:
