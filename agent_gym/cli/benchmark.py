@@ -26,7 +26,7 @@ _HOURS = 7_200.0
 
 
 def benchmark(
-    suite: Annotated[str, typer.Option(help="small (an hour and a quarter on two cores) or full (about a day).")] = "small",
+    suite: Annotated[str, typer.Option(help="small (two hours on two cores) or full (about a day).")] = "small",
     env: Annotated[str | None, typer.Option(help="Only these environments, with commas between; ToolTask is short for its id.")] = None,
     policy: Annotated[
         str | None, typer.Option(help="Only these policies, with commas between: random, bc, bc-candidate-ppo and so on.")

@@ -148,7 +148,7 @@ SMALL = Suite(
         ),
     ),
 )
-"""About an hour and a quarter on two cores; a training takes one minute to seven. In CPU seconds, beside some 3 to start a command, a
+"""About two hours on two cores; a training takes one minute to eleven. In CPU seconds, beside some 3 to start a command, a
 thousand environment steps with their validations cost 10 in ToolTask and in WebTask and 20 in CodeTask; ten demonstrations with their
 cloning 0.5, 1 and 1; ten measured episodes 0.5, 0.5 and 1.5. In MiniWoB, where a browser works, it is 100, 5 and 4 seconds by the clock."""
 
