@@ -226,8 +226,9 @@ def clone(
             optimizer.step()
             schedule.step()
             loss_sum += float(imitated.detach()) * len(chosen)
-            best = scores.log_probs.new_full((len(chosen),), -torch.inf).scatter_reduce(0, batch.owner, scores.log_probs, "amax")
-            hits += float((log_probs >= best).sum())
+            offered = scores.log_probs.detach()
+            best = offered.new_full((len(chosen),), -torch.inf).scatter_reduce(0, batch.owner, offered, "amax")
+            hits += float((log_probs.detach() >= best).sum())
         told = {"loss": loss_sum / len(examples), "accuracy": hits / len(examples)}
         progress(told)
     network.eval()
