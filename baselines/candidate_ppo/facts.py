@@ -39,14 +39,14 @@ class Facts:
         self._earlier: dict[tuple[str, str], Any] = {}
         self._newest: frozenset[str] = frozenset()
         self._read: set[str] = set()
-        self._version = 0
-        self._ranks: dict[str, tuple[int, dict[tuple[str, type], tuple[Any, Any]]]] = {}
-        self._said: dict[str, tuple[int, dict[str, list[Entity]]]] = {}
-        self._of: dict[tuple[Entity, str], tuple[int, list[str]]] = {}
+        # What is worked out once for all that asks between two results; see `_forget`.
+        self._ranks: dict[str, dict[tuple[str, type], tuple[Any, Any]]] = {}
+        self._said: dict[str, dict[str, list[Entity]]] = {}
+        self._of: dict[tuple[Entity, str], list[str]] = {}
 
     def hear(self, tool: str, result: Any) -> list[str]:
         """Takes in a tool's result; its tokens."""
-        self._version += 1
+        self._forget()
         self._newest = frozenset(value_tokens(result))
         self._read |= self._newest
         found = [f"r:{word}" for word in grams(shapes(tokens(result)[:WORDS]))] if isinstance(result, str) else []
@@ -56,7 +56,7 @@ class Facts:
 
     def look(self, path: str, page: Page) -> list[str]:
         """Takes in a page; its tokens. Of the rows of its tables only those that share something with the goal are told."""
-        self._version += 1
+        self._forget()
         place = ("page", path)
         self._keep(place, page.fields)
         self._rows = {}
@@ -130,9 +130,8 @@ class Facts:
 
     def of(self, entity: Entity, asks: str) -> list[str]:
         """What is known of an entity: its record's tokens, or for an answer those of the records that say it."""
-        kept = self._of.get((entity, asks))
-        if kept is not None and kept[0] == self._version:
-            return kept[1]
+        if (entity, asks) in self._of:
+            return self._of[entity, asks]
         if entity in self.records:
             found = self._tokens(entity, self.records[entity])
         elif asks and entity[0] not in self._kinds:
@@ -140,35 +139,34 @@ class Facts:
             found = list(dict.fromkeys(itertools.chain.from_iterable(self._tokens(who, self.records[who]) for who in telling)))
         else:
             found = []
-        self._of[entity, asks] = (self._version, found)
+        self._of[entity, asks] = found
         return found
 
     def _saying_of(self, asks: str) -> dict[str, list[Entity]]:
         """The records by what they say under the name of what is asked for."""
-        kept = self._said.get(asks)
-        if kept is not None and kept[0] == self._version:
-            return kept[1]
-        found: dict[str, list[Entity]] = {}
-        for who, record in self.records.items():
-            for text in {said(value): None for name, value in record.items() if name == asks or term(name) == term(asks)}:
-                found.setdefault(text, []).append(who)
-        self._said[asks] = (self._version, found)
-        return found
+        if asks not in self._said:
+            found = self._said[asks] = {}
+            for who, record in self.records.items():
+                for text in {said(value): None for name, value in record.items() if name == asks or term(name) == term(asks)}:
+                    found.setdefault(text, []).append(who)
+        return self._said[asks]
 
     def _extremes(self, kind: str) -> dict[tuple[str, type], tuple[Any, Any]]:
         """The least and the greatest value of each field, of the records of a kind."""
-        kept = self._ranks.get(kind)
-        if kept is not None and kept[0] == self._version:
-            return kept[1]
-        ranked: dict[tuple[str, type], list[Any]] = {}
-        for entity, record in self.records.items():
-            if entity[0] == kind:
-                for name, value in record.items():
-                    if isinstance(value, int | float | str):
-                        ranked.setdefault((name, type(value)), []).append(value)
-        found = {field: (min(values), max(values)) for field, values in ranked.items()}
-        self._ranks[kind] = (self._version, found)
-        return found
+        if kind not in self._ranks:
+            ranked: dict[tuple[str, type], list[Any]] = {}
+            for entity, record in self.records.items():
+                if entity[0] == kind:
+                    for name, value in record.items():
+                        if isinstance(value, int | float | str):
+                            ranked.setdefault((name, type(value)), []).append(value)
+            self._ranks[kind] = {field: (min(values), max(values)) for field, values in ranked.items()}
+        return self._ranks[kind]
+
+    def _forget(self) -> None:
+        """What was worked out does not hold any more: there is a new result, or another page."""
+        for kept in (self._ranks, self._said, self._of):
+            kept.clear()
 
     def _walk(self, value: Any, heard: list[tuple[Entity, Mapping[str, Any]]]) -> None:
         if isinstance(value, list):
