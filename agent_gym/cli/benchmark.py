@@ -43,8 +43,7 @@ def benchmark(
 ) -> None:
     """Measure every policy on every environment, and make the table.
 
-    What was answered already is not run again. With --env, --policy or --seeds only that is run and shown; the table has all that the
-    folder holds.
+    What was answered is not run again. --env, --policy and --seeds narrow what is run and shown, not the page.
     """
     from agent_gym.report import benchmark as runs  # environments and matplotlib are loaded for this command alone
     from agent_gym.report.benchmark.page import write_page
